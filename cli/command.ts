@@ -1,4 +1,4 @@
-/** The definition of a command. Help, completion, and the table in docs/client.md are made from it. */
+/** The definition of a command. Help, completion, and the table in docs/client.md are generated from it. */
 import type { ExitCode } from './failures.ts';
 import type { Output } from './output.ts';
 import type { Session } from './sign-in/session.ts';
@@ -18,7 +18,7 @@ export interface Command {
   /** Positional arguments: `SOURCE… TARGET`, `[NAME]`. */
   readonly words: string;
   readonly summary: string;
-  /** More help, in whole lines. */
+  /** Additional help, in whole lines. */
   readonly details?: string;
   readonly options?: Readonly<Record<string, Option>>;
   /** Resolves with the exit code, or with nothing for 0. */

@@ -11,7 +11,7 @@ interface Choices {
   readonly second: ReadonlyMap<string, readonly string[]>;
   /** Options by full command name. */
   readonly options: ReadonlyMap<string, readonly string[]>;
-  /** Command names by the kind of name that they take. */
+  /** Command names by the kind of resource name that they take. */
   readonly named: ReadonlyMap<NameKind, readonly string[]>;
 }
 

@@ -1,5 +1,6 @@
 /**
- * The surroundings of the client: variables, folders, the terminal. The only reader of `process.env` here.
+ * The client's environment: variables, folders, the terminal. The only reader of `process.env` in
+ * the client.
  */
 import { accessSync, constants, statSync } from 'node:fs';
 import { homedir, hostname } from 'node:os';
@@ -12,7 +13,7 @@ export function variable(name: string): string | undefined {
   return value === undefined || value === '' ? undefined : value;
 }
 
-/** Proxies, and hosts that are reached without them. */
+/** Proxies, and hosts that are reached directly. */
 export function proxyVariables() {
   // The name in lower case wins, as for curl.
   const either = (name: string) => variable(name.toLowerCase()) ?? variable(name);
@@ -24,7 +25,7 @@ export function proxyVariables() {
   };
 }
 
-/** The environment of a child process, with these variables and without others of the given pattern. */
+/** The environment of a child process, with these variables and without others that match the pattern. */
 export function withVariables(
   more: Readonly<Record<string, string>>,
   { without }: { readonly without: RegExp },
@@ -49,7 +50,7 @@ function isProgram(path: string): boolean {
   }
 }
 
-/** The user's home. Throws ClientError if unknown: in a container the user may be only a number. */
+/** The user's home. Throws ClientError if unknown: in a container the user may have only a number. */
 export function homeFolder(): string {
   const home = knownHome();
   if (home !== undefined && isAbsolute(home)) return home;
@@ -70,7 +71,7 @@ function baseFolder(name: string, fallback: string): string {
   return given !== undefined && isAbsolute(given) ? given : join(homeFolder(), fallback);
 }
 
-/** Profiles are here. */
+/** Folder of the profiles. */
 export function configFolder(): string {
   const roaming = process.platform === 'win32' ? variable('APPDATA') : undefined;
   return join(roaming ?? baseFolder('XDG_CONFIG_HOME', '.config'), 'cloudlet');

@@ -38,7 +38,7 @@ export class UsageError extends ClientError {
   }
 }
 
-/** The exit code for an answer with this HTTP status; 0: there was no answer. */
+/** The exit code for a response with this HTTP status; 0: there was no response. */
 export function exitCodeOf(status: number): ExitCode {
   if (status === 401) return EXIT.signIn;
   if (status === 402 || status === 403) return EXIT.forbidden;

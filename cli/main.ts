@@ -63,7 +63,7 @@ function endAfter(seconds: number): void {
   setTimeout(end, seconds * 1000).unref();
 }
 
-/** Ends the command where it is. A key that was made for it alone is revoked, unless that takes too long. */
+/** Ends the command at once. A key created only for it is revoked, unless that takes too long. */
 async function leave(exitCode: ExitCode): Promise<void> {
   setTimeout(() => process.exit(exitCode), LEAVE_MS);
   await session?.close();

@@ -1,4 +1,4 @@
-/** Guesses which command, option or resource was meant. */
+/** Guesses the intended command, option or resource. */
 import { slipsBetween } from '../libs/near-names/index.ts';
 
 /** Verbs of other clouds' clients. */

@@ -22,7 +22,7 @@ export function counted(count: number, noun: string): string {
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not get to a terminal
 const CONTROLS = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
 
-/** Names may hold what moves the cursor of a terminal, sets its title, or shows letters in another order. */
+/** Names may contain characters that move a terminal's cursor, set its title, or reorder letters. */
 export function printable(text: string): string {
   return text.replace(CONTROLS, (found) => {
     const hex = found.charCodeAt(0).toString(16);
@@ -64,7 +64,7 @@ export class Output {
     process.stdout.write(`${jsonLine(item)}\n`);
   }
 
-  /** Text of the client's own, in lines. */
+  /** Text of the client itself, in lines. */
   text(lines: string): void {
     process.stdout.write(`${lines}\n`);
   }
@@ -90,7 +90,7 @@ export class Output {
     else for (const text of lines()) this.line(text);
   }
 
-  /** A list: one JSON object per line, or a table under these headings. Numbers stand to the right. */
+  /** A list: one JSON object per line, or a table with these headings. Numbers are right-aligned. */
   table<T>(items: readonly T[], headings: readonly string[], rowOf: (item: T) => Row): void {
     if (this.isJson) {
       for (const item of items) this.json(item);

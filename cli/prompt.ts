@@ -15,8 +15,8 @@ const [ENTER, LINE_FEED, INTERRUPT, END, BACKSPACE, DELETE] = [
 ];
 
 /**
- * Asks for a secret without showing what is typed. Throws UsageError where there is no terminal, and
- * ClientError when it is interrupted.
+ * Asks for a secret without showing the input. Throws UsageError without a terminal, and
+ * ClientError if interrupted.
  */
 export function askSecret(question: string): Promise<string> {
   const { stdin } = process;

@@ -1,6 +1,6 @@
 /**
- * Proxies that the environment names: HTTPS_PROXY, HTTP_PROXY, NO_PROXY, in either case, as curl reads them.
- * A cloud on this computer is always reached directly.
+ * Proxies from the environment: HTTPS_PROXY, HTTP_PROXY, NO_PROXY, in either case, like curl. A
+ * cloud on this computer is always reached directly.
  */
 import http from 'node:http';
 import { proxyVariables } from './environment.ts';
@@ -15,8 +15,8 @@ export function isProxied(url: string): boolean {
 }
 
 /**
- * Lets `fetch` and agents without a choice of their own go through the proxies. Throws UsageError where this
- * Node cannot, and the URL needs it.
+ * Makes `fetch` and default agents use the proxies. Throws UsageError if this Node cannot, and the
+ * URL needs one.
  */
 export function goThroughProxies(url: string): void {
   if (!isProxied(url)) return;

@@ -1,4 +1,4 @@
-/** Commands about resources of the cloud, which are named by their name or id. */
+/** Commands about resources of the cloud, by name or id. */
 import type { Cloud, Pages } from '../sdk/index.ts';
 import type { Command, Invocation, Option } from './command.ts';
 import { ClientError, EXIT, UsageError } from './failures.ts';
@@ -10,7 +10,7 @@ export const YES: Readonly<Record<string, Option>> = {
 };
 
 export interface Kind<T> {
-  /** `machine`, for refusals. */
+  /** `machine`, for error messages. */
   readonly noun: string;
   /** The command that lists them. */
   readonly listedBy: string;
@@ -77,7 +77,7 @@ export function linesOf(resource: object): string[] {
   });
 }
 
-/** All entries of a list, in memory: these lists have at most some thousand. */
+/** All entries of a list, in memory: these lists have a few thousand at most. */
 export async function all<T>(list: Pages<T>): Promise<T[]> {
   const resources: T[] = [];
   for await (const resource of bounded(list)) resources.push(resource);

@@ -13,8 +13,8 @@ export function exitCodeOfSignal(signal: NodeJS.Signals): ExitCode {
 }
 
 /**
- * Until the function that it returns is called, nothing but `take` is told of these signals. There is
- * always a listener: a signal without one ends the process at once.
+ * Until the returned function is called, only `take` receives these signals. There is always a
+ * listener: a signal without one ends the process at once.
  */
 export function takeSignals(take: (signal: EndingSignal) => void): () => void {
   const former = ENDING.map((signal) => [signal, process.listeners(signal)] as const);

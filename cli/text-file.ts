@@ -1,10 +1,10 @@
-/** Texts that users keep in files: policies, rules, scripts. */
+/** Text files of users: policies, rules, scripts. */
 import { readFileSync } from 'node:fs';
 import { UsageError } from './failures.ts';
 
 /**
- * The text of a file, `-`: of standard input, without the byte order mark that some editors add. Throws
- * UsageError for what cannot be read, and for UTF-16.
+ * The text of a file, `-`: of standard input, without the byte order mark that some editors add.
+ * Throws UsageError for an unreadable file, and for UTF-16.
  */
 export function readTextFile(path: string): string {
   let bytes: Buffer;

@@ -1,4 +1,4 @@
-/** Reads the words of a command line by the table of commands. */
+/** Parses a command line by the table of commands. */
 import { parseArgs } from 'node:util';
 import { COMMON_OPTIONS, type Command, type Option, type Values } from './command.ts';
 import { UsageError } from './failures.ts';

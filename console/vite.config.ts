@@ -1,25 +1,26 @@
 import react from '@vitejs/plugin-react';
 import { defineConfig } from 'vite';
 
-/** Where `npm run dev` finds a cloud that runs. */
+/** URL of a running cloud for `npm run dev`. */
 const CLOUD = 'http://127.0.0.1:8080';
 
 export default defineConfig({
   plugins: [react()],
-  // The server puts a nonce of its own into every answer.
+  // The server inserts its own nonce into every response.
   html: { cspNonce: 'CSP_NONCE' },
   build: {
     target: 'es2022',
     modulePreload: { polyfill: false },
     // Inlined files would need `data:` in the policy.
     assetsInlineLimit: 0,
-    // One file: Vite fetches the styles of a part once, also when they did not come and it is tried again.
+    // One file: Vite loads the styles of a part only once, even if that failed and the part is
+    // loaded again.
     cssCodeSplit: false,
     reportCompressedSize: false,
     chunkSizeWarningLimit: 800,
     rolldownOptions: {
       output: {
-        // Shared code comes in one file: browsers fetch six at a time, and each costs a round trip.
+        // Shared code is in one file: browsers fetch six at a time, and each costs a round trip.
         codeSplitting: { groups: [{ name: 'shared', minShareCount: 8 }] },
       },
     },
@@ -28,7 +29,7 @@ export default defineConfig({
     port: 5173,
     strictPort: true,
     proxy: {
-      // WebSockets are only taken from pages of the cloud's own origin.
+      // WebSockets are only accepted from pages of the cloud's own origin.
       '/api': { target: CLOUD, changeOrigin: true, ws: true, rewriteWsOrigin: true },
       '/setup': { target: CLOUD, changeOrigin: true },
       '/assets/scalar-': { target: CLOUD, changeOrigin: true },

@@ -35,7 +35,7 @@ function clientPackage(program: Buffer): Buffer {
   return packageOf(description, files);
 }
 
-/** Throws for a program that imports more than Node: users have nothing else. */
+/** Throws for a program that imports more than Node: users have no other packages. */
 function assertAlone(built: Awaited<ReturnType<typeof build>>): void {
   const outputs = [built].flat().flatMap((each) => ('output' in each ? each.output : []));
   const imported = outputs.flatMap((each) => (each.type === 'chunk' ? each.imports : []));
@@ -43,7 +43,7 @@ function assertAlone(built: Awaited<ReturnType<typeof build>>): void {
   if (foreign.length > 0) throw new Error(`the client must not import ${foreign.join(', ')}`);
 }
 
-/** Builds all three files. `stamp`: of what they are built from. Throws what the bundler says. */
+/** Builds all three files. `stamp`: of their sources. Throws the bundler's errors. */
 async function buildCli(stamp: string): Promise<void> {
   const folder = join(ROOT, `build/cli-${process.pid}`);
   try {
@@ -60,7 +60,7 @@ async function buildCli(stamp: string): Promise<void> {
         emptyOutDir: true,
         minify: true,
         rollupOptions: {
-          // A library does nothing by being imported: what the client does not call stays out.
+          // Libraries have no side effects on import, so unused code is dropped.
           treeshake: { moduleSideEffects: (id) => !id.includes('/libs/') },
           output: { entryFileNames: 'cloudlet.mjs', banner: '#!/usr/bin/env node', codeSplitting: false },
         },

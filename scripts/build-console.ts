@@ -1,6 +1,6 @@
 /**
- * Builds the console into build/console, each file also compressed. scripts/builds.js runs it when a
- * source changed, and that at `npm start` and `npm test`.
+ * Builds the console into build/console, each file also compressed. scripts/builds.js runs it if a
+ * source has changed; `npm start` and `npm test` run that.
  */
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';

@@ -24,9 +24,9 @@ const SERVER = join(ROOT, 'server');
 const BUILDS = join(ROOT, 'build/server');
 /** The link to the build that the next start runs. */
 const CURRENT = 'current';
-/** Builds that stay, for clouds that still run them. */
+/** Builds that are kept for clouds that still run them. */
 const KEPT_BUILDS = 4;
-/** Packages that stay outside: binaries, what others load by name at run time, and optional ones. */
+/** Packages that stay outside: binaries, modules loaded by name at run time, and optional ones. */
 export const NOT_BUNDLED = ['better-sqlite3', '@node-rs/crc32', 'pg-native'];
 
 /** Names of programs and threads: `programFile('drivers/…')`. */
@@ -39,14 +39,14 @@ function programNames(): string[] {
 }
 
 /**
- * Frees notices of libraries of other letters than ASCII, as asciiOnly does not: the text of a file with one
- * such letter takes twice the memory for as long as the server runs.
+ * Removes non-ASCII letters from libraries' notices, which asciiOnly does not: the text of a file
+ * with one such letter takes twice the memory for as long as the server runs.
  */
 const PLAIN_NOTICES = {
   name: 'plain notices',
   transform(code: string) {
     const plain = code.replace(/\/\*![\s\S]*?\*\//g, (notice) =>
-      // As long as before: no position changes.
+      // The length is unchanged, so no position changes.
       notice.replace(/[^\0-\x7f]/g, (letter) => letter.normalize('NFD').replace(/[^\0-\x7f]+/, '') || '?'),
     );
     return plain === code ? null : { code: plain, map: null };
@@ -63,7 +63,8 @@ async function bundle(folder: string): Promise<void> {
     cwd: ROOT,
     platform: 'node',
     external: NOT_BUNDLED,
-    // A library does nothing by being imported: what one program does not call is not in its chunks.
+    // Libraries have no side effects on import: code that a program does not use is not in its
+    // chunks.
     treeshake: { moduleSideEffects: (id) => !id.includes('/libs/') },
     plugins: [PLAIN_NOTICES],
     logLevel: 'warn',
@@ -75,7 +76,8 @@ async function bundle(folder: string): Promise<void> {
       entryFileNames: '[name].js',
       chunkFileNames: '[name]-[hash].js',
       sourcemap: true,
-      // Names stay, for stacks and for errors that say their class; half of the bytes are blanks.
+      // Names are kept, for stacks and for errors that name their class; half of the bytes are
+      // white space.
       minify: { compress: false, mangle: false, codegen: { removeWhitespace: true, asciiOnly: true } },
       sourcemapExcludeSources: true,
     },

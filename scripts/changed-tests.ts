@@ -11,13 +11,13 @@ import { mentionedFiles, readImports } from '../test/tidy/imports.ts';
 import { isTest, type SourceFile } from '../test/tidy/source-files.ts';
 
 export interface Change {
-  /** What the files are compared with, for people. */
+  /** The commit or branch of the comparison, for people. */
   readonly base: string;
   /** From the root, sorted. */
   readonly files: readonly string[];
 }
 
-/** Where branches of this repository begin. */
+/** Branches of this repository start here. */
 const TRUNKS = ['main', 'origin/main'];
 
 function git(root: string, ...args: readonly string[]): string[] | undefined {
@@ -36,7 +36,7 @@ export function findChange(root: string): Change {
   return { base: `${commit.slice(0, 8)}${name}`, files: [...new Set([...changed, ...added])].sort() };
 }
 
-/** Folders of the code, by the first word of the acceptance tests that are about them. */
+/** Folders of the code, by the first word of their acceptance tests. */
 const WORDS: Readonly<Record<string, string>> = {
   compute: 'vms',
   qemu: 'vms',
@@ -46,12 +46,12 @@ const WORDS: Readonly<Record<string, string>> = {
   blobs: 'storage',
 };
 const BLACK_BOX = /^test\/(?:acceptance|faults)\/([a-z0-9]+)/;
-/** What a cloud runs, or its users. */
+/** Files that a cloud or its users run. */
 const PRODUCT = /^(?:server|libs|bin|console|cli|guest|sdk)\//;
 const TEST = /\.test\.tsx?$/;
 const PAGE = /(?:\.md|^LICENSE)$/;
 
-/** `isQuick`: one of `npm test`. Returns those of `tests` that the change reaches. */
+/** `isQuick`: whether it is one of `npm test`. Returns those of `tests` that the change reaches. */
 export function testsReached(
   { files: changed }: Pick<Change, 'files'>,
   {

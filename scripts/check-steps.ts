@@ -1,4 +1,4 @@
-/** The steps of the check: which test files there are, and which of them run together. */
+/** The steps of the check: the test files, and which of them run together. */
 import { globSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
@@ -43,8 +43,8 @@ const together = (label: string, ...patterns: readonly string[]): Step => {
 export const FAULTS = tests('faults', 2, 'test/faults/**/*.test.ts');
 export const LONG = { ...tests('long', 1, 'test/long/**/*.test.ts'), timeoutMs: 3_600_000 };
 /**
- * Left out of test:all, and part of test:long: each takes a minute of a processor or nearly, and has a
- * neighbour that stays.
+ * Left out of test:all, and part of test:long: each takes about a minute of processor time, and a
+ * similar test remains.
  */
 export const SLOW_FILES: ReadonlySet<string> = new Set(
   [
@@ -222,7 +222,7 @@ export const SLOW_FILES: ReadonlySet<string> = new Set(
 );
 export const SLOW = tests('slow', 2, ...SLOW_FILES);
 
-/** The quick ones first; then those with the longest files, so that no processor idles in the end. */
+/** The quick ones first; then those with the longest files, so that no processor is idle at the end. */
 export const STEPS: readonly Step[] = [
   // More checkers at a time look at the same types again: twice the processor time.
   command('type check', 'tsc', '-p', '.', '--checkers', '1'),
@@ -241,8 +241,8 @@ export function filesOf({ label, patterns }: Step, filters: readonly string[]): 
 }
 
 /**
- * Those of the acceptance and fault tests that `npm test` runs: each domain as its users meet it, over HTTP
- * and by drivers and browsers of others, and kills.
+ * The acceptance and fault tests that `npm test` runs: each domain as its users use it, over HTTP
+ * and with other vendors' drivers and browsers, and kills.
  */
 const JOURNEYS: ReadonlySet<string> = new Set(
   [
@@ -274,9 +274,12 @@ const JOURNEYS: ReadonlySet<string> = new Set(
 
 const textOf = (file: string) => readFileSync(join(ROOT, file), 'utf8');
 
-/** A file says so when it changes what its process has one of. */
+/** A file contains this if it changes process-wide state. */
 const OWN_PROCESS = /^\/\/ A process of its own: \S/m;
-/** Imports of what starts clouds, engines, machines, children and threads: these may end late, or badly. */
+/**
+ * Imports that start clouds, engines, machines, child processes and threads: these may end late, or
+ * badly.
+ */
 const STARTS = new RegExp(
   [
     'node:child_process|node:worker_threads',
@@ -301,13 +304,13 @@ function isAlone(step: Step, file: string): boolean {
 /** The suites that each implementation of an interface must pass. */
 const CONFORMANCE = /\.conformance\.ts'/;
 
-/** True for what `npm test` runs; `npm run test:all` runs the rest too. */
+/** True for files that `npm test` runs; `npm run test:all` runs the rest too. */
 export function isQuick(step: Step, file: string): boolean {
   if (step.command !== undefined || JOURNEYS.has(file)) return true;
   return step.shared === 'code' && (!isAlone(step, file) || CONFORMANCE.test(textOf(file)));
 }
 
-/** Files of one process. More of them begin less often what all need, fewer spread better. */
+/** Files per process. More of them share the common start-up, fewer distribute better. */
 const FILES_TOGETHER = { code: 24, cloud: 12 };
 
 /** The processes of a step; those of one file first, which take longest. */

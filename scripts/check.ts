@@ -39,13 +39,13 @@ import type { Outcome } from './test-tally.ts';
 
 /** Files at a time, for two processors: tests also wait, for a guest, a disk or a kill. */
 const SLOTS = 3;
-/** The maximum, while processors idle all the same. */
+/** The maximum, while processors are idle. */
 const MOST_SLOTS = 6;
 const LOOK_MS = 2000;
-/** One more file needs processors that idled since the last look, and memory. */
+/** Starting another file needs processors that were idle since the last check, and memory. */
 const IDLE_PROCESSORS = 0.4;
 const FREE_BYTES = 4 * 2 ** 30;
-/** A loaded machine hits a few files by accident; more than this is no accident. */
+/** On a loaded machine a few files fail by accident; more than this is no accident. */
 const MAX_FLAKY_FILES = 5;
 /** Files named after a step that took long. */
 const SLOWEST = 5;
@@ -60,10 +60,10 @@ interface Result extends Outcome {
   readonly ms: number;
 }
 
-/** What the tests see: no setting of the person who runs them may change what they find. */
+/** Environment of the tests: settings of the person who runs them must not affect the results. */
 function testEnvironment(isFull: boolean, hasAllCases: boolean): Record<string, string | undefined> {
   const kept = Object.entries(process.env).filter(([name]) => !name.startsWith('CLOUDLET_'));
-  // Each test file is a process that would strip the types of all it imports anew.
+  // Otherwise, each test file's process would strip the types of all its imports again.
   const NODE_COMPILE_CACHE = join(ROOT, 'node_modules/.cache/node');
   const TEST_CASES = hasAllCases ? 'all' : 'some';
   const FAULTS = isFull ? 'full' : 'fast';
@@ -98,7 +98,7 @@ class Check {
     this.#purpose = purpose;
   }
 
-  /** Runs all steps, which share the slots, and tells of each step when it is done. */
+  /** Runs all steps, which share the slots, and reports each step when it is done. */
   async runAll(steps: ReadonlyMap<Step, readonly string[]>): Promise<Result[]> {
     const part = (isMeant: (step: Step, file: string) => boolean) =>
       [...steps].flatMap(([step, files]) => {
@@ -116,7 +116,7 @@ class Check {
       const own = results.filter(({ step }) => step === result.step);
       if (own.length === steps.get(result.step)?.length) report(result.step.label, own);
     };
-    /** False: nothing is left that may run now. */
+    /** False: no file that may run now is left. */
     const runNext = async (): Promise<boolean> => {
       const isFree = (step: Step) => running.filter((each) => each === step).length < step.concurrency;
       const next = waiting.findIndex(({ step }) => isFree(step));
@@ -149,7 +149,8 @@ class Check {
       const outcome = await runCommand(command, step.label);
       return ended({ ...outcome, step, file: step.label, ms: performance.now() - startMs });
     }
-    // A run is the load of SLOTS files or more itself; what others add is not held against a file.
+    // A run is itself the load of SLOTS or more files; additional load is not counted against a
+    // file.
     const options = {
       timeoutMs: timeoutMs * Math.max(1, hostLoad() / SLOTS),
       env: this.#env,
@@ -194,7 +195,7 @@ function indent(text: string): string {
 
 const seconds = (ms: number) => `${(ms / 1000).toFixed(0)} s`;
 
-/** A run that is ended before its step is done has told of its failures all the same. */
+/** A run that is stopped before its step is done has reported its failures by then. */
 function tellEarly({ file, failures }: Result): void {
   console.log(`failed: ${file}: ${failures.map(({ name }) => name.split(' › ').at(-1)).join('; ')}`);
 }
@@ -272,7 +273,7 @@ async function main(): Promise<number> {
   return results.some(({ failures }) => failures.length > 0) ? 1 : 0;
 }
 
-// A test that left something behind in this process must not keep the check from ending.
+// Leftovers of a test in this process must not keep the check from ending.
 process.exit(
   await main().catch((error: unknown) => {
     console.error(`check: ${error instanceof Error ? error.message : String(error)}`);

@@ -24,7 +24,7 @@ interface FunctionCoverage {
 process.env.TRIPS_PROCESS ??= String(process.pid);
 const isMeasured = process.env.TRIPS_PROCESS === String(process.pid);
 
-/** How long threads have for their answer, ms. The functions of a slower one come with the next line. */
+/** Time limit for the threads' answers, ms. Functions of a slower thread are in the next line. */
 const THREADS_MS = 200;
 
 const session = new Session();
@@ -75,7 +75,7 @@ function serve(channel: BroadcastChannel): void {
   server.listen(process.env.TRIPS_SOCKET).unref();
 }
 
-/** Tells the main thread what ran in this one. */
+/** Reports to the main thread which functions ran in this one. */
 function answer(channel: BroadcastChannel): void {
   channel.onmessage = ({ data }: { data: unknown }) => {
     if (!Array.isArray(data)) channel.postMessage(ranHere());

@@ -36,7 +36,7 @@ function hasProgram(program: string): boolean {
   });
 }
 
-/** Why these programs cannot be called, the first that is missing with its Debian package, or false. */
+/** Why these programs cannot be run: the first missing one with its Debian package, or false. */
 export function notInstalled(...programs: readonly string[]): string | false {
   for (const program of programs) {
     const listed = PROGRAMS.find((entry) => entry.program === program);

@@ -12,7 +12,7 @@ import { NOT_BUNDLED } from './build-server.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 const PACKAGE = join(ROOT, 'build/cloud-package');
-/** Copied as they are. The server's build is copied from where its link points: npm packs no links. */
+/** Copied unchanged. The server's build is copied from the target of its link: npm packs no links. */
 const COPIED = ['bin', 'build/console', 'build/cli', 'guest', 'LICENSE', 'README.md', 'CHANGELOG.md'];
 
 interface Locked {
@@ -59,7 +59,7 @@ function pathsFor(name: string, from: string): string[] {
   return [...folders.map((folder) => `${folder}/node_modules/${name}`), `node_modules/${name}`];
 }
 
-/** Path of the tarball, in `folder`. The builds must be of the present sources; the set-up sees to that. */
+/** Path of the tarball, in `folder`. The builds must be of the present sources; the set-up ensures that. */
 export function packCloud(folder: string): string {
   rmSync(PACKAGE, { recursive: true, force: true });
   for (const path of COPIED) cpSync(join(ROOT, path), join(PACKAGE, path), { recursive: true });

@@ -1,4 +1,4 @@
-/** How busy this host was while a run went on: a slow run may be the host's doing. */
+/** The load of this host during a run, which may explain a slow run. */
 import { readFileSync } from 'node:fs';
 import { availableParallelism, cpus, loadavg } from 'node:os';
 
@@ -9,7 +9,7 @@ export class Processors {
   #idleMs = idleMs();
   #atMs = performance.now();
 
-  /** How many idled since the last look, on average. One that waits for a disk does not. */
+  /** Average number of idle processors since the last call. One that waits for a disk does not count. */
   idle(): number {
     const [idle, at] = [idleMs(), performance.now()];
     const processors = (idle - this.#idleMs) / (at - this.#atMs);
@@ -22,7 +22,7 @@ const idleMs = () => cpus().reduce((sum, { times }) => sum + times.idle, 0);
 const busyMs = () =>
   cpus().reduce((sum, { times }) => sum + times.user + times.nice + times.sys + times.irq, 0);
 
-/** Processor time of this process and of all that it, or a child of it, has waited for. */
+/** Processor time of this process and of its ended descendants. */
 function ownMs(): number {
   try {
     const text = readFileSync('/proc/self/stat', 'latin1');
@@ -34,7 +34,7 @@ function ownMs(): number {
   }
 }
 
-/** From its making on. */
+/** Since it was created. */
 export class RunLoad {
   readonly #startMs = performance.now();
   readonly #busyMs = busyMs();

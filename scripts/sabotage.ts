@@ -28,14 +28,14 @@ import { type Edit, SABOTAGES, type Sabotage } from './sabotages.ts';
 
 const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
 const DEADLINE_MS = 90_000;
-/** How long a test waits for what a sabotage may keep from ever coming. */
+/** Time limit of a test whose event a sabotage may prevent. */
 const GIVE_UP_MS = 12_000;
 
 interface Verdict {
   readonly name: string;
   readonly test: string;
   readonly red: boolean;
-  /** The line of the failure that tells it is the right one, or why there is none. */
+  /** The line of the failure that shows that it is the right one, or why there is none. */
   readonly because: string;
 }
 
@@ -59,7 +59,7 @@ function apply(root: string, { file, find, replace }: Edit): void {
   writeFileSync(path, parts.join(replace));
 }
 
-/** Ends what a test that was stopped left running: only processes whose command names `directory`. */
+/** Ends leftover processes of a stopped test: only those whose command names `directory`. */
 function endProcessesOf(directory: string): void {
   for (const path of globSync('/proc/[0-9]*/cmdline')) {
     try {

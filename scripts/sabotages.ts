@@ -1,4 +1,4 @@
-/** Ways to break what Cloudlet promises, each with the fault test that must notice. Used by sabotage.ts. */
+/** Ways to break Cloudlet's promises, each with the fault test that must notice. Used by sabotage.ts. */
 
 /** `find` must occur exactly once in the file. */
 export interface Edit {
@@ -12,9 +12,9 @@ export interface Sabotage {
   readonly edits: readonly Edit[];
   /** Test file under test/faults, without its ending. */
   readonly test: string;
-  /** Only tests of such a name, where the whole file would take long. */
+  /** Only tests with this name, if the whole file would take long. */
   readonly pattern?: string;
-  /** What a failure for the right reason says; a copy that does not even start is no proof. */
+  /** Message of a failure for the right reason; a copy that does not start is no proof. */
   readonly sees: RegExp;
   readonly rounds?: number;
 }

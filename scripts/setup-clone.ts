@@ -28,7 +28,7 @@ mkdirSync(HOME);
 /** The environment of a person who just cloned this, npm's settings for what it started itself removed. */
 export const OUTSIDE = {
   ...Object.fromEntries(Object.entries({ ...process.env, HOME }).filter(([name]) => !/^npm_/i.test(name))),
-  // npm 9 copies folders, and then says other things of them than our lock file does.
+  // npm 9 copies folders, and then reports other versions than our lock file.
   npm_config_install_links: 'false',
 };
 
@@ -107,7 +107,7 @@ export function makeClone(
   };
 }
 
-/** A PATH on which there is nothing but npm and what it is made of. */
+/** A PATH with only npm and its requirements. */
 export function onlyNpm(directory: string): string {
   const bin = join(directory, 'only-npm');
   mkdirSync(bin);

@@ -1,4 +1,4 @@
-/** Packs what npm installs: a gzipped tar with everything below `package/`. */
+/** Packs an npm package: a gzipped tar with everything below `package/`. */
 import { gzipSync } from 'node:zlib';
 
 const BLOCK_BYTES = 512;

@@ -1,4 +1,4 @@
-/** Packages for tests: an archive of them, which apt takes for all there is. */
+/** Packages for tests: an archive of them, which is the only one that apt sees. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -20,7 +20,7 @@ export const noApt = ['apt-get', 'dpkg-deb'].every((name) => existsSync(`/usr/bi
   ? false
   : 'apt is not installed';
 
-/** Has apt know these packages and no others, until the test is over. `directory` is ours to fill. */
+/** Makes apt see only these packages until the end of the test. `directory` is used only for this. */
 export function useArchive(t: TestContext, directory: string, packages: readonly TestPackage[]): void {
   const before = process.env.APT_CONFIG;
   t.after(() => {

@@ -41,7 +41,7 @@ function runFile(file: string): Promise<void> {
   });
 }
 
-/** What a file finds, and must leave as it was. */
+/** Process-wide state, which a file must leave unchanged. */
 class Surroundings {
   readonly #directory = process.cwd();
   readonly #environment = JSON.stringify(Object.entries(process.env).sort());
@@ -73,7 +73,7 @@ class Surroundings {
 /** These end by themselves: an unused connection with its server or after a while. */
 const PASSING = /Socket|^(?:Pipe|TLS)Wrap$|ReqWrap$|^Immediate$/;
 
-/** How many of each kind keep this process from ending. */
+/** Number of each kind that keeps this process from ending. */
 function openResources(): Map<string, number> {
   const counts = new Map<string, number>();
   for (const kind of process.getActiveResourcesInfo())
@@ -81,7 +81,7 @@ function openResources(): Map<string, number> {
   return counts;
 }
 
-// A test may wait for what alone would not keep a process from ending.
+// A test may wait for something that does not keep a process alive.
 const alive = setInterval(() => {}, 60_000);
 for (const file of JSON.parse(process.env.TEST_FILES ?? '[]') as string[]) {
   await runFile(file);
@@ -89,5 +89,5 @@ for (const file of JSON.parse(process.env.TEST_FILES ?? '[]') as string[]) {
   await sleep(1);
 }
 clearInterval(alive);
-// What a file left open has been told of, and must not keep the others' results from being seen.
+// Leftovers of a file are reported, and must not hide the others' results.
 setTimeout(() => process.exit(), SETTLE_MS).unref();

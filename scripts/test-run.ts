@@ -11,10 +11,10 @@ import { type Finished, type Outcome, Tally } from './test-tally.ts';
 export interface TestRunOptions {
   /** A test, or a file, that takes longer fails. */
   readonly timeoutMs: number;
-  /** A file that has not ended so long after its last test fails, on a quiet host. Default: a minute. */
+  /** On an idle host, a file that has not ended this long after its last test fails. Default: a minute. */
   readonly lingerMs?: number;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** The package that would have kept a test from being skipped for this reason, if it can be had here. */
+  /** The package whose absence caused the skip, if it can be installed here. */
   readonly curable?: (reason: string) => string | undefined;
 }
 
@@ -30,10 +30,10 @@ const GRACE_MS = 2000;
 const LINGER_MS = 60_000;
 const LEFT_OPEN = 'a server or timer may be left open';
 
-/** A process that was told to end, and still runs then, is killed. */
+/** A process that still runs this long after it was told to end is killed. */
 const KILL_MS = 5000;
 const LOOK_MS = 1000;
-/** Output that a file printed at its end comes by another pipe than its results. */
+/** Output printed at a file's end comes through another pipe than its results. */
 const OUTPUT_MS = 50;
 
 const DRIVER = fileURLToPath(new URL('./test-process.ts', import.meta.url));
@@ -82,7 +82,7 @@ class FileRun {
     if (this.#openTests === 0) this.#quietSinceMs = performance.now();
   }
 
-  /** What is wrong with how long it takes; node:test has a deadline for each test, but none for a file. */
+  /** The problem with its duration; node:test has a time limit for each test, but none for a file. */
   fault({ timeoutMs, lingerMs = LINGER_MS }: TestRunOptions): string | undefined {
     const now = performance.now();
     const deadlineMs = timeoutMs + GRACE_MS;
@@ -105,12 +105,12 @@ class ProcessRun {
   readonly #ended = new Set<string>();
   readonly #pending: Promise<void>[] = [];
   readonly #directory = mkdtempSync(join(tmpdir(), 'cloudlet-test-run-'));
-  /** The file that runs, and the one whose results come. */
+  /** The running file, and the one whose results are arriving. */
   #running: FileRun | undefined;
   #reported: FileRun | undefined;
-  /** The file that runs, and those that have just ended. */
+  /** The running file, and those that have just ended. */
   readonly #printing = new Set<FileRun>();
-  /** How the process ended, where none of its tests tells of that. */
+  /** How the process ended, if no test reports it. */
   readonly #process: Tally;
 
   constructor(files: readonly string[], options: TestRunOptions) {
@@ -120,7 +120,7 @@ class ProcessRun {
     this.#process = new Tally(DRIVER);
   }
 
-  /** Returns the files that this process brought to an end: one at least. */
+  /** Returns the files that this process completed: at least one. */
   async toItsEnd(tell: (outcome: FileOutcome) => void): Promise<ReadonlySet<string>> {
     const [first = ''] = this.#files;
     if (!this.#isShared) this.#reported = this.#begin(first);
@@ -191,7 +191,7 @@ class ProcessRun {
     }
   }
 
-  /** Ends a process whose only thread is too busy to hear that it shall end. */
+  /** Ends a process whose only thread is too busy to handle a request to end. */
   #kill(): void {
     const pid = this.#readNote();
     try {
@@ -201,7 +201,7 @@ class ProcessRun {
     }
   }
 
-  /** The outer suite that stands for one of several files. */
+  /** The outer suite that represents one of several files. */
   #isFile({ name, nesting }: Named): boolean {
     return this.#isShared && nesting === 0 && name !== DRIVER;
   }
@@ -231,7 +231,10 @@ class ProcessRun {
     this.#pending.push(told);
   }
 
-  /** What the process died of is told of the file that ran then; or else of the next one, or the last. */
+  /**
+   * A crash of the process is attributed to the file that was running; or else to the next one, or
+   * the last.
+   */
   #endProcess(tell: (outcome: FileOutcome) => void): void {
     const death = this.#process.death;
     const next = this.#files.find((file) => !this.#ended.has(file));

@@ -19,9 +19,9 @@ export interface Finished {
 }
 
 export interface TallyOptions {
-  /** How many suites stand for the file itself; 0 in a process of its own. */
+  /** Number of suites that represent the file itself; 0 in a process of its own. */
   readonly level?: number;
-  /** The package that would have kept a test from being skipped for this reason, if it can be had here. */
+  /** The package whose absence caused the skip, if it can be installed here. */
   readonly curable?: ((reason: string) => string | undefined) | undefined;
 }
 
@@ -35,7 +35,7 @@ export class Tally {
   #isEmpty = true;
   readonly #failures: { name: string; error: string }[] = [];
   readonly #skips: { name: string; reason: string }[] = [];
-  /** What the file's own process died of: it may only repeat what a test said. */
+  /** The error that ended the file's own process: it may only repeat a test's. */
   #death: string | undefined;
   /** The tests and suites that began last, one for each level. */
   readonly #names: string[] = [];
@@ -53,7 +53,7 @@ export class Tally {
     this.#names.splice(test.nesting - this.#level, Number.POSITIVE_INFINITY, test.name);
   }
 
-  /** The file, or the process it ran in, came to an end that no test tells of. */
+  /** The file, or its process, ended in a way that no test reports. */
   died(error: string): void {
     this.#death ??= error;
   }
@@ -78,7 +78,7 @@ export class Tally {
 
   failed(test: Finished): void {
     const error = test.details.error as NodeTestError | undefined;
-    // When only something inside has failed, that is reported instead.
+    // If only something inside has failed, that is reported instead.
     if (error?.failureType === 'subtestsFailed') return;
     if (this.#isFile(test)) this.died(describeError(error));
     else this.#fail(test, describeError(error));
@@ -88,7 +88,7 @@ export class Tally {
     this.#failures.push({ name: this.#fullName(test), error });
   }
 
-  /** What died() or the end of the file's process told. */
+  /** The message of died() or of the process's end. */
   get death(): string | undefined {
     return this.#death;
   }
@@ -115,7 +115,7 @@ export class Tally {
     if (this.#death !== undefined && failures.length === 0) {
       failures.push({ name: relative(process.cwd(), this.#file), error: this.#death });
     }
-    // What the file printed is told once: with its last failure.
+    // Output of the file is shown once: with its last failure.
     const last = failures.pop();
     if (last !== undefined) failures.push({ ...last, error: [last.error, ...this.#output].join('\n') });
     return { passed: this.#passed, failures, skips: this.#skips };

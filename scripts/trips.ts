@@ -25,7 +25,7 @@ type Ran = ReadonlyMap<string, ReadonlySet<string>>;
 export interface Trip {
   readonly name: string;
   readonly ran: Ran;
-  /** Also functions that run in idle times. */
+  /** Includes functions that run in idle times. */
   readonly ranAtAll: Ran;
 }
 
@@ -39,7 +39,7 @@ interface Journey {
 
 interface Journeys {
   readonly all: readonly Journey[];
-  /** Leaves work for a job of every few seconds, which commits it. */
+  /** Leaves work for a job that runs every few seconds and commits it. */
   readonly leaveWork: () => Promise<unknown>;
   readonly end: () => Promise<unknown>;
 }
@@ -48,13 +48,13 @@ interface Journeys {
 const IDLE_MS = 16_000;
 /** Measured runs of each journey. */
 const RUNS = 3;
-/** The time for work that a request leaves to be done after its response. */
+/** Time for work that a request leaves for after its response. */
 const SETTLE_MS = 300;
 const POST = { method: 'POST' };
 const DELETE = { method: 'DELETE' };
 const POINTS = '/api/disaster-recovery/points';
 
-/** Runs the journeys of these names, or all, against a new cloud. Resolves with what each took. */
+/** Runs the journeys of these names, or all, against a new cloud. Resolves with the measurements of each. */
 export async function measureTrips(names?: readonly string[]): Promise<Trip[]> {
   const folder = mkdtempSync(join(tmpdir(), 'cloudlet-trips-'));
   const socket = join(folder, 'socket');
@@ -63,7 +63,7 @@ export async function measureTrips(names?: readonly string[]): Promise<Trip[]> {
     'env',
     `TRIPS_SOCKET=${socket}`,
     `NODE_OPTIONS=--import=${counter}`,
-    // A file of the sources is what a trip counts.
+    // A trip counts source files.
     'CLOUDLET_FROM_SOURCE=1',
     'bin/cloudlet',
     'start',
@@ -106,8 +106,8 @@ export async function measureTrips(names?: readonly string[]): Promise<Trip[]> {
 }
 
 /**
- * Functions that run in each of two idle times, so that a job of every minute does not hide any. Each has a
- * commit of a job: otherwise chance decides whether a trip counts the files of commits.
+ * Functions that run in each of two idle times, so that a minutely job does not hide any. Each has
+ * a commit of a job: otherwise chance decides whether a trip counts the files of commits.
  */
 async function idleFunctions(socket: string, leaveWork: Journeys['leaveWork']): Promise<Ran> {
   const idleTime = async () => {
@@ -154,7 +154,7 @@ async function journeysOn(cloud: CloudProcess): Promise<Journeys> {
     await queryJourney(user),
     documents.journey,
     ...(await recoveryJourneys(admin, user)),
-    // Credits that come have all usage until then charged.
+    // Granted credits make all usage until then be charged.
     { name: 'charge', run: credit },
   ];
   return { all, leaveWork: storage.download, end: documents.end };
@@ -231,7 +231,7 @@ async function queryJourney(user: CheckedClient): Promise<Journey> {
   return { name: 'libSQL query', run };
 }
 
-/** A document that is stored and read over a connection that is open. */
+/** A document that is stored and read over an open connection. */
 async function documentJourney(user: CheckedClient) {
   const json = { name: 'documents', engine: 'mongodb' };
   const { connection } = await user.expect(201, '/api/databases', { json });
@@ -245,7 +245,7 @@ async function documentJourney(user: CheckedClient) {
   return { journey: { name: 'MongoDB document', run }, end: () => client.close() };
 }
 
-/** A point, and a deleted object that its owner has back from one. */
+/** A point, and a deleted object that its owner restores from one. */
 async function recoveryJourneys(admin: CheckedClient, user: CheckedClient): Promise<Journey[]> {
   await user.expect(201, '/api/buckets', { json: { name: 'lost' } });
   const { body } = await user.upload('lost', 'file', Buffer.alloc(4096, 7));
@@ -273,7 +273,7 @@ function nameFor(kind: string): string {
   return `${kind}-${++names}`;
 }
 
-/** How many files and functions ran, and how many of the files ran one function only. */
+/** The number of files and functions that ran, and of files with one function. */
 export function figuresOf({ ran, ranAtAll }: Trip): { files: number; functions: number; single: number } {
   return {
     files: ran.size,

@@ -1,6 +1,7 @@
 /**
- * Writes docs/databases/compatibility.md: what each database engine takes, asked of the engine itself, on a
- * cloud that is started for it. `node scripts/write-compatibility.ts`, with the Node in node_modules/.bin.
+ * Writes docs/databases/compatibility.md: the features that each database engine accepts, tested
+ * with the engine itself, on a cloud started for this. `node scripts/write-compatibility.ts`, with
+ * the Node in node_modules/.bin.
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
@@ -17,12 +18,15 @@ export const COMPATIBILITY_PAGE = fileURLToPath(
   new URL('../docs/databases/compatibility.md', import.meta.url),
 );
 
-/** Runs a statement; its rows. Rejects with the error, or the warning: what was taken has no effect. */
+/**
+ * Runs a statement and returns its rows. Rejects with the error, or the warning: the accepted
+ * statement has no effect.
+ */
 type Run = (statement: string) => Promise<unknown[][]>;
 
 const SHOWN_CHARACTERS = 70;
 
-/** Null: it was taken. */
+/** Null: it was accepted. */
 type Answer = string | null;
 
 function shown(text: string): string {
@@ -57,7 +61,7 @@ function isTaken(statement: string, run: Run): Promise<boolean> {
 
 interface Sql {
   readonly run: Run;
-  /** Removes what a probe made. */
+  /** Removes objects created by a probe. */
   readonly clear: readonly string[];
 }
 
@@ -165,7 +169,7 @@ ${list(othersTaken)}.
 `;
 }
 
-/** Those whose statement is taken, each in a transaction that is rolled back. */
+/** The statements that are accepted, each in a transaction that is rolled back. */
 async function acceptedOf(
   names: readonly string[],
   run: Run,
@@ -201,7 +205,7 @@ manual.
 [Databases](../databases.md) says the rest.
 `;
 
-/** The page as the engines of this host have it. */
+/** The page for the engines of this host. */
 export async function renderCompatibility(): Promise<string> {
   const cloud = await CloudProcess.start({ env: { CLOUDLET_MONGODB_SERVER: 'built-in' } });
   try {

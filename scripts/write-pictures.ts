@@ -43,7 +43,7 @@ async function takeMachine(page: Page, user: CheckedClient, origin: string): Pro
       words.test(await page.locator('.xterm-rows').innerText()),
     );
   await shows(/root@.*#/);
-  // What it says of itself at last would stand in the middle of what is typed.
+  // Its last output would otherwise appear in the middle of the typed text.
   await shows(/tiny ready/);
   await page.getByText('running', { exact: true }).waitFor();
   await page.locator('.xterm-helper-textarea').focus();

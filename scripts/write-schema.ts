@@ -1,4 +1,4 @@
-/** Writes server/metadata/schema.sql: what all migrations make together. Run it after adding one. */
+/** Writes server/metadata/schema.sql: the result of all migrations. Run it after adding one. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

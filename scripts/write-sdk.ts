@@ -1,7 +1,8 @@
 /**
- * Writes what sdk/ is made of, from openapi.json: build/sdk/schema.d.ts, its types; and
- * build/sdk/operations.ts, the table of operations (operationId → method, path, parts of the input) with the
- * signature of each as a method of the client. The set-up runs it; the files are not in git.
+ * Generates files of sdk/ from openapi.json: build/sdk/schema.d.ts, its types; and
+ * build/sdk/operations.ts, the table of operations (operationId → method, path, parts of the input)
+ * with the signature of each as a method of the client. The set-up runs it; the files are not in
+ * git.
  */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -54,8 +55,9 @@ const JSON_TYPE = 'application/json';
 const ROOT = join(import.meta.dirname, '..');
 
 /**
- * Every schema as a type of its name, `Calls`: what each operation takes and gives, and `Methods`: the
- * client's method for each operation, which takes ids first, then the body, then the query, then options.
+ * Every schema as a type of its name, `Calls`: the input and output of each operation, and
+ * `Methods`: the client's method for each operation, which takes ids first, then the body, then the
+ * query, then options.
  */
 function renderTypes(document: Document): string {
   const { schemas, parameters } = document.components;
@@ -94,7 +96,7 @@ function operationsOf({ paths }: Document): Called[] {
 const PAGING = ['limit', 'cursor'];
 const FORM_TYPE = 'multipart/form-data';
 
-/** What a method of the client gives for an operation. */
+/** The result type of a client method for an operation. */
 type Gives = 'json' | 'pages' | 'text' | 'bytes' | 'socket';
 
 function givesOf({ operationId, responses, parameters = [] }: Operation): Gives {
@@ -138,7 +140,7 @@ function queryOf(operation: Operation, shared: Document['components']['parameter
     );
 }
 
-/** Nothing for what is no ordinary request: sdk/index.ts has WebSockets. */
+/** Empty for special requests: sdk/index.ts has WebSockets. */
 function methodOf(
   path: string,
   operation: Operation,
@@ -194,7 +196,7 @@ function inputOf(operation: Operation, shared: Document['components']['parameter
   return members.length === 0 ? 'Record<never, never>' : `{ ${members.join(' ')} }`;
 }
 
-/** `Response` for a call that does not answer with JSON. */
+/** `Response` for a call whose response is not JSON. */
 function resultOf({ responses }: Operation): string {
   const success = Object.entries(responses).find(([status]) => status.startsWith('2'));
   const json = success?.[1].content?.[JSON_TYPE];

@@ -7,7 +7,7 @@ export const SETTINGS_PAGE = new URL('../docs/settings.md', import.meta.url);
 const BEGIN = '<!-- settings -->';
 const END = '<!-- /settings -->';
 
-/** `page` with the settings of today between the markers. Throws unless it has exactly one pair of them. */
+/** `page` with the current settings between the markers. Throws unless it has exactly one pair of them. */
 export function withSettings(page: string): string {
   const [before, inside, ...more] = page.split(BEGIN);
   const [, after, ...rest] = (inside ?? '').split(END);

@@ -1,8 +1,9 @@
 /**
- * The cloud as an object: `cloud.listBuckets()`, `cloud.startVm(id)`. Every operation of openapi.json is a
- * method of its operationId, which takes ids first, then the body and the query in the API's own names, and
- * CallOptions last. Refusals reject with CloudError. Nothing is tried again by itself: `retryAfterSeconds`
- * says when, and an `idempotencyKey` makes it safe. It needs fetch and nothing else.
+ * The cloud as an object: `cloud.listBuckets()`, `cloud.startVm(id)`. Every operation of
+ * openapi.json is a method named by its operationId, which takes ids first, then the body and the
+ * query in the API's own names, and CallOptions last. Errors of the cloud reject with CloudError.
+ * Nothing is retried automatically: `retryAfterSeconds` says when to retry, and an `idempotencyKey`
+ * makes that safe. Its only requirement is fetch.
  */
 import { OPERATIONS } from '../build/sdk/operations.ts';
 import type { Empty, LoggedIn, Methods, Ticket } from '../build/sdk/schema.d.ts';
@@ -28,13 +29,11 @@ export interface Cloud extends Methods {
   /** The items of getUsage() as a table (RFC 4180). */
   getUsageCsv(query?: { from?: string; to?: string }, options?: CallOptions): Promise<string>;
   /**
-   * Tells `listener` what changes until the result is called; connects again by itself. In browsers the
-   * session says who listens: their WebSocket takes no key.
+   * Notifies `listener` of changes until the result is called; reconnects automatically. In
+   * browsers the session identifies the listener: their WebSocket cannot send a key.
    */
   watchUpdates(listener: UpdateListener): () => void;
-  /**
-   * Address of an operation, for clients that send a key. `params`: what goes into its path, in that order.
-   */
+  /** URL of an operation, for clients that send a key. `params`: the path parameters, in order. */
   urlOf(
     operation: OperationName,
     params?: readonly (string | number)[],

@@ -3,12 +3,12 @@ import type { Problem } from '../build/sdk/schema.d.ts';
 
 export type ErrorCode = Problem['code'] | 'no_answer' | 'not_understood';
 
-/** A refusal of the cloud, or that it could not be asked. `message` names the rule that refused. */
+/** An error from the cloud, or a failure to reach it. `message` names the rule that refused the call. */
 export class CloudError extends Error {
   override readonly name = 'CloudError';
-  /** Stable; `no_answer`: the cloud was not reached, `not_understood`: something else answered. */
+  /** Stable; `no_answer`: the cloud was not reached, `not_understood`: the response is not from the cloud. */
   readonly code: ErrorCode;
-  /** The HTTP answer's status; 0 when there was none. */
+  /** The HTTP status; 0 if there was no response. */
   readonly status: number;
   /** How to fix the problem. */
   readonly hint: string | undefined;
@@ -16,7 +16,7 @@ export class CloudError extends Error {
   readonly fields: readonly { readonly field: string; readonly message: string }[];
   /** `query_failed`: position of the error in the statement, from 1, if known. */
   readonly position: number | undefined;
-  /** `password_change_required`: sets the new password, with `resetPassword`. */
+  /** `password_change_required`: token that sets the new password, with `resetPassword`. */
   readonly resetToken: string | undefined;
   /** Identifies the log entry for the operator. */
   readonly requestId: string | undefined;
@@ -43,7 +43,7 @@ export class CloudError extends Error {
   }
 }
 
-/** `text`: the body of an answer that is not 2xx. */
+/** `text`: the body of a response that is not 2xx. */
 export function readProblem(status: number, text: string, retryAfter: string | null): CloudError {
   const seconds = retryAfter === null ? Number.NaN : Number(retryAfter);
   const retryAfterSeconds = Number.isFinite(seconds) ? seconds : undefined;

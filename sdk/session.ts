@@ -1,10 +1,10 @@
 /**
- * The second secret of a browser's session. Cookies know no ports: programs behind other ports of the cloud's
- * host see the first one, and open nothing by it.
+ * The second secret of a browser's session. Cookies are not bound to ports: programs on other ports
+ * of the cloud's host can read the first one, but it is useless alone.
  */
 export interface SessionToken {
   read(): string | undefined;
-  /** undefined: the session is over. */
+  /** undefined: the session has ended. */
   write(token: string | undefined): void;
 }
 
@@ -12,8 +12,8 @@ export interface SessionToken {
 const NAME = 'cloudlet-session';
 
 /**
- * Kept in localStorage, which browsers bind to scheme, host and port, and which the tabs of a browser share;
- * in memory where there is none.
+ * Kept in localStorage, which browsers bind to scheme, host and port, and which all tabs share; in
+ * memory if there is none.
  */
 export function pageSession(): SessionToken {
   let own: string | undefined;

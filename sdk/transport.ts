@@ -67,7 +67,7 @@ export class Transport {
     this.#tellsProgress = fetch === undefined && typeof XMLHttpRequest !== 'undefined';
   }
 
-  /** Headers that say who calls. */
+  /** Headers that identify the caller. */
   get credentials(): Record<string, string> {
     if (this.#apiKey !== undefined) return { 'x-api-key': this.#apiKey };
     const token = this.#session.read();
@@ -84,8 +84,8 @@ export class Transport {
   }
 
   /**
-   * Calls an operation. `args`: those of its method (scripts/write-sdk.ts). Throws CloudError, or the
-   * reason of the signal.
+   * Calls an operation. `args`: those of its method (scripts/write-sdk.ts). Throws CloudError, or
+   * the reason of the signal.
    */
   call(operation: CallShape, args: readonly unknown[]): unknown {
     const rest = [...args];
@@ -148,7 +148,7 @@ export class Transport {
     return { body, headers: response.headers };
   }
 
-  /** The answer of a call that the cloud works on. */
+  /** The result of a call that became an operation. */
   async #endOf(begun: Operation, { signal, onOperation }: CallOptions): Promise<unknown> {
     const query = { wait: onOperation === undefined ? WAIT_SECONDS : 1 };
     for (let now = begun; ; ) {

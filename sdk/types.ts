@@ -6,11 +6,17 @@ export type ProgressListener = (sentBytes: number, totalBytes: number) => void;
 
 /** The last argument of every call. */
 export interface CallOptions {
-  /** Ends the call, which rejects with its reason. `AbortSignal.timeout(ms)` limits the time of a call. */
+  /**
+   * Aborts the call, which rejects with its reason. `AbortSignal.timeout(ms)` limits the duration
+   * of a call.
+   */
   readonly signal?: AbortSignal | undefined;
   /** A change repeated with the same key within 24 hours takes effect once. */
   readonly idempotencyKey?: string | undefined;
-  /** For a POST, PATCH or DELETE that may take long: the cloud works on it while this asks for its end. */
+  /**
+   * For a POST, PATCH or DELETE that may take long: the cloud runs it as an operation while the
+   * client waits for its end.
+   */
   readonly takesLong?: boolean | undefined;
   /** Called about every second while a call with `takesLong` runs. The id is for `cancelOperation`. */
   readonly onOperation?: ((operation: Operation) => void) | undefined;

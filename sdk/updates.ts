@@ -9,7 +9,7 @@ export interface UpdateListener {
   /** Reload everything shown: the connection is new, or too much changed to list. */
   sync(): void;
   changed(things: readonly ChangedThing[]): void;
-  /** The connection is gone, or could not be had. It is tried again. */
+  /** The connection was lost, or failed. It is retried. */
   lost(): void;
 }
 
@@ -19,11 +19,11 @@ type Message =
 
 const RETRY_MS = 1000;
 const RETRY_MAX_MS = 15_000;
-/** Twice as long as the cloud is silent at most, and a little. */
+/** Twice the cloud's longest silence, plus a margin. */
 const SILENCE_MS = 45_000;
 
 interface Watch {
-  /** A path of the page's origin, or a whole address; asked for each connection. */
+  /** A path on the page's origin, or a full URL; called for each connection. */
   readonly address: () => Promise<string>;
   /** Browsers send none. */
   readonly headers: Readonly<Record<string, string>>;
@@ -74,7 +74,7 @@ export function watchUpdates({ address, headers, listener }: Watch): () => void 
       if (message.type === 'changed') listener.changed(message.things);
     };
   };
-  // A browser that is back on the network need not wait, and its old connection is in doubt.
+  // When a browser is online again it need not wait, and its old connection may be dead.
   const hurry = () => {
     const old = socket;
     socket = undefined;

@@ -39,7 +39,7 @@ const HELP_ON_DATA_DIR = `
   --data-dir PATH   data directory; default: CLOUDLET_DATA_DIR, or ./data
 `;
 
-/** Each is loaded when it is called: a question to a running server must not load a whole cloud. */
+/** Each is loaded when it is called: a request to a running server must not load a whole cloud. */
 const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   start: async () => (await import('./commands/start.ts')).START,
   dev: async () => (await import('./commands/dev.ts')).DEV,
@@ -93,7 +93,7 @@ async function main(args: string[]): Promise<number> {
   return command.run(loadConfig(undefined, words.values), words);
 }
 
-/** Users' commands are the client's, and it knows best which one was meant. */
+/** Users' commands are the client's, which suggests the closest name. */
 function isLikelyOfClient(name: string): boolean {
   const known = Object.keys(COMMANDS);
   return !known.includes(name) && didYouMean(name, known) === undefined && existsSync(CLIENT);
@@ -167,6 +167,6 @@ try {
   process.exitCode = await main(process.argv.slice(2));
 } catch (error) {
   console.error(`cloudlet: ${error instanceof Error ? error.message : String(error)}`);
-  // Whatever was opened before the failure must not keep the process alive.
+  // Resources opened before the failure must not keep the process alive.
   process.exit(error instanceof UsageError || error instanceof ConfigError ? 2 : 1);
 }

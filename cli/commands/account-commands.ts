@@ -93,7 +93,7 @@ export const ACCOUNT_COMMANDS: readonly Command[] = [
   },
 ];
 
-/** A key and whose it is. */
+/** A key and its account. */
 interface Made {
   readonly username: string;
   /** Null: the given key may not create keys, so it is stored itself. */
@@ -141,7 +141,7 @@ async function signIn(url: string, { options, output }: Invocation): Promise<Mad
   goThroughProxies(url);
   if (key === undefined) {
     const cloud = createCloud({ baseUrl: url });
-    // With a mistyped address the browser would show nothing while this program waits.
+    // With a mistyped URL the browser would show nothing while this program waits.
     await cloud.getIndex();
     const asked = { url, cloud, name: KEY_NAME, scopes, days, output };
     const made = await (options.has('device') ? loginByCode(asked) : loginByBrowser(asked));
@@ -213,8 +213,8 @@ async function logout({ words: [word], options, output }: Invocation): Promise<v
 }
 
 /**
- * False: the key was not made by `login`. A key that is gone is as good as revoked. Throws CloudError when
- * the cloud cannot be asked; the profile then stays, so that one can try again.
+ * False: the key was not created by `login`. A key that is gone counts as revoked. Throws
+ * CloudError if the cloud cannot be reached; the profile then stays, so that the user can retry.
  */
 async function revoke(profile: Profile): Promise<boolean> {
   if (profile.key_id === null) return false;

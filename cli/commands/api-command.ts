@@ -47,7 +47,7 @@ async function callApi({ words, options, session }: Invocation): Promise<void> {
   if (isJson && last !== 0x0a) process.stdout.write('\n');
 }
 
-/** Throws UsageError unless the words are a method with a path, or an operation with ids. */
+/** Throws UsageError unless the arguments are a method with a path, or an operation with ids. */
 function readCall([first = '', ...rest]: readonly string[]): { method: string; path: string } {
   const method = first.toUpperCase();
   if (METHODS.includes(method)) {

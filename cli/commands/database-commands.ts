@@ -1,4 +1,4 @@
-/** Databases, which are named by their name or id. */
+/** Databases, by name or id. */
 import type { Cloud, Database, DatabaseEngine } from '../../sdk/index.ts';
 import type { Command } from '../command.ts';
 import { ClientError, EXIT, UsageError } from '../failures.ts';
@@ -25,7 +25,7 @@ const findAny = (cloud: Cloud, word: string) =>
     throw error;
   });
 
-/** The engine of a database, in the words of the cloud. */
+/** The engine's name as the API has it. */
 export async function engineOf(cloud: Cloud, { engine, name }: Database): Promise<DatabaseEngine> {
   const found = (await cloud.listDatabaseEngines()).find((one) => one.engine === engine);
   if (found === undefined)

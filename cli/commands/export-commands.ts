@@ -1,4 +1,4 @@
-/** Everything of an account as one zip: one's own, or for administrators anybody's. */
+/** All data of an account as one zip: the user's own, or for administrators any account's. */
 import { createWriteStream, renameSync, rmSync } from 'node:fs';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -17,8 +17,8 @@ export function exportQuery(options: Values): { readonly disks?: boolean } {
 }
 
 /**
- * Stores an export beside its place, and puts it there once it is whole. Warns of what was left out. Throws
- * ClientError for one that broke off.
+ * Writes an export beside its target, and renames it once it is complete. Warns about missing
+ * files. Throws ClientError for an interrupted one.
  */
 export async function saveExport(response: Response, path: string, output: Output): Promise<void> {
   if (response.body === null) throw new ClientError('the export is empty', EXIT.unavailable);

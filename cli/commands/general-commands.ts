@@ -1,4 +1,4 @@
-/** `help`, `version` and `completion`: what the client says about itself. */
+/** `help`, `version` and `completion`: commands about the client itself. */
 import description from '../../package.json' with { type: 'json' };
 import type { Command, Invocation } from '../command.ts';
 import { completionScript, isPlainName, NAME_KINDS, SHELLS } from '../completion.ts';
@@ -73,7 +73,7 @@ export function generalCommands(topics: () => readonly Topic[]): Command[] {
 
 export const VERSION: string = description.version;
 
-/** The help for these words. Throws UsageError if they name nothing. */
+/** The help for these words. Throws UsageError if they are no command or topic. */
 export function helpFor(topics: readonly Topic[], words: readonly string[]): string {
   if (words.length === 0) return overview(topics);
   const commands = topics.flatMap((topic) => topic.commands);

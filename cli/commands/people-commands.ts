@@ -1,4 +1,4 @@
-/** Invitations and accounts. The cloud refuses callers who are no administrators. */
+/** Invitations and accounts. The cloud refuses callers who are not administrators. */
 import type { Cloud, CreatedInvitation, Invitation } from '../../sdk/index.ts';
 import type { Command, Values } from '../command.ts';
 import { UsageError } from '../failures.ts';

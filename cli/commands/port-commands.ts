@@ -7,7 +7,7 @@ import { findVm } from './resource-commands.ts';
 
 const isNumber = (word: string | undefined): word is string => /^\d{1,5}$/.test(word ?? '');
 
-/** `web-1` and `8081` as the user wrote it at `vm publish`, or its id. */
+/** `web-1` and `8081` as typed for `vm publish`, or its id. */
 function isCalled({ port_id, public_port, hostname }: PublishedPort, word: string): boolean {
   return word === port_id || word === hostname || word === String(public_port);
 }

@@ -12,7 +12,7 @@ const findPoint = (cloud: Cloud, word: string) => cloud.getRecoveryPoint(word);
 const isWorking = ({ state, verifying_percent }: RecoveryPoint) =>
   state === 'creating' || verifying_percent !== null;
 
-/** Prints the point, after its work has ended if waiting; one that cannot be restored is a failure. */
+/** Prints the point, after its work has ended if waiting; a point that cannot be restored is a failure. */
 async function tell(begun: RecoveryPoint, { output, options, session }: Invocation) {
   let point = begun;
   const { cloud } = session();

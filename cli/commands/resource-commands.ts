@@ -1,4 +1,4 @@
-/** Machines, buckets and keys: they are named by their name or id. */
+/** Machines, buckets and keys, by name or id. */
 import type {
   AccessKey,
   Bucket,

@@ -1,4 +1,4 @@
-/** Webhooks, which are named by their id or URL. */
+/** Webhooks, by id or URL. */
 import type { Cloud, NewWebhook, Webhook } from '../../sdk/index.ts';
 import type { Command } from '../command.ts';
 import { UsageError } from '../failures.ts';

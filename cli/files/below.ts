@@ -1,6 +1,7 @@
 /**
  * The objects that a location selects, with one meaning for all commands. `s3://b/photos` and
- * `s3://b/photos/` are the folder, never `photos-old` or `photos.txt`; what else begins so takes a wildcard.
+ * `s3://b/photos/` are the folder, never `photos-old` or `photos.txt`; other names with that prefix
+ * need a wildcard.
  */
 import type { Invocation, Option } from '../command.ts';
 import { ClientError, EXIT } from '../failures.ts';
@@ -34,7 +35,7 @@ export function hasWildcards({ key }: RemoteLocation, { options }: Options): boo
   return isPattern(key) && !options.has('literal');
 }
 
-/** Whether the command concerns everything below the location, not one object with that name. */
+/** Whether the command affects everything below the location, not one object with that name. */
 export function isAboutMany(location: RemoteLocation, call: Options): boolean {
   return call.options.has('recursive') || hasWildcards(location, call);
 }
@@ -51,7 +52,7 @@ export function below(location: RemoteLocation, call: Options): Below {
   return { prefix: folder, folder, has: () => true };
 }
 
-/** `photos` and `photos/` → `photos/`; nothing is the whole bucket. */
+/** `photos` and `photos/` → `photos/`; empty: the whole bucket. */
 export function folderKey(key: string): string {
   return key === '' || key.endsWith('/') ? key : `${key}/`;
 }

@@ -1,4 +1,4 @@
-/** Commands that look at buckets and objects, or make and remove buckets. */
+/** Commands that list buckets and objects, and create and delete buckets. */
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import type { Command, Invocation } from '../command.ts';
@@ -29,7 +29,7 @@ export const BROWSE_COMMANDS: readonly Command[] = [
     run: async (call) => {
       const bucket = remoteBucket(call.words[0] ?? '');
       const s3 = await s3Of(call);
-      // S3 takes a name once more from whom it belongs to.
+      // S3 accepts creating a bucket again by its owner.
       const { cloud } = call.session();
       const isThere = await cloud.getBucket(bucket).then(
         () => true,
@@ -144,7 +144,7 @@ async function list(call: Invocation): Promise<void> {
   }
 }
 
-/** Lines of a fixed width, so that a list of any length can be printed as it comes. */
+/** Lines of a fixed width, so that a list of any length can be printed as it arrives. */
 function printEntry(
   { options, output }: Invocation,
   { name, object }: { name: string; object?: ListedObject },
@@ -238,7 +238,7 @@ async function print(
   await writeOut(await (await s3Of(call)).get({ ...location, version }, headers), location);
 }
 
-/** Writes the body to standard output. Throws ClientError when it ends early. */
+/** Writes the body to standard output. Throws ClientError if it ends early. */
 export async function writeOut(response: IncomingMessage, location: RemoteLocation): Promise<void> {
   const wanted = Number(response.headers['content-length']);
   let written = 0;

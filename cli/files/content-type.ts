@@ -1,4 +1,4 @@
-/** The content type of a file by its ending; the cloud uses it to show files in a browser. */
+/** The content type of a file by its extension; the cloud uses it to show files in a browser. */
 
 const TYPES: Readonly<Record<string, string>> = {
   avif: 'image/avif',

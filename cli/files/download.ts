@@ -1,5 +1,6 @@
 /**
- * Downloads: to a file beside the target that goes on where a killed client was, checked and then renamed.
+ * Downloads: to a file beside the target, which a later run continues after a kill; it is verified
+ * and then renamed.
  */
 import { createHash } from 'node:crypto';
 import { constants, createReadStream } from 'node:fs';
@@ -39,8 +40,8 @@ const ELSEWHERE = 'Copy this object by itself to another name';
 export const PART_FILE = /^\.cloudlet-[0-9a-f]{16}\.part$/;
 
 /**
- * The file under way: its name says of what, so that bytes of another version are never continued, and no
- * name is too long.
+ * The unfinished file: its name identifies the version, so that another version is never continued,
+ * and no name is too long.
  */
 function partPath({ from, etag, path }: Download): string {
   const of = [from.bucket, from.key, from.version ?? '', etag, path].join('\0');
@@ -83,7 +84,7 @@ export async function downloadFile(download: Download, { s3, onMoved }: Download
   }
 }
 
-/** Throws ClientError where a file stands for the folder, or a folder for the file: buckets can have both. */
+/** Throws ClientError if a file has the folder's name, or a folder the file's: buckets can have both. */
 async function makeFolderFor(download: Download): Promise<void> {
   const folder = dirname(download.path);
   try {
@@ -177,7 +178,7 @@ class Batches {
     this.#path = path;
   }
 
-  /** Takes a chunk; buffers at most two batches. Throws write errors. */
+  /** Accepts a chunk; buffers at most two batches. Throws write errors. */
   async add(chunk: Buffer): Promise<void> {
     this.#chunks.push(chunk);
     this.#bytes += chunk.length;
@@ -245,7 +246,7 @@ async function openAt(download: Download, at: number, s3: S3Client): Promise<Ope
       'Run the command again to start over',
     );
   } catch (error) {
-    // Nothing is left to read when the client was killed between the last byte and the new name.
+    // Nothing is left to read if the client was killed between the last byte and the renaming.
     if (!(error instanceof S3Failure) || error.status !== 416) throw error;
     const headers = (await s3.head(from.bucket, from.key, from.version)) ?? {};
     const total = Number(headers['content-length']);

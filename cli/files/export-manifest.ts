@@ -1,11 +1,11 @@
-/** Reads what the last file of an export tells of it: the cloud writes MANIFEST.json before the directory. */
+/** Reads the last file of an export: the cloud writes MANIFEST.json before the zip directory. */
 import { type FileHandle, open } from 'node:fs/promises';
 import { ClientError } from '../failures.ts';
 
 export interface ExportManifest {
   readonly account: { readonly username: string };
   readonly counts: { readonly files: number; readonly bytes: number; readonly left_out: number };
-  /** The first of them. */
+  /** The first missing files. */
   readonly left_out: readonly { readonly path: string; readonly reason: string }[];
 }
 
@@ -19,7 +19,7 @@ const EXTRA_BYTES = 28;
 const HEAD_BYTES = 2 ** 20;
 const FILES = /,?\s*"files": \[[\s\S]*$/;
 
-/** Throws ClientError for an archive that broke off. */
+/** Throws ClientError for an incomplete archive. */
 export async function readManifest(path: string): Promise<ExportManifest> {
   const file = await open(path, 'r');
   try {

@@ -66,8 +66,8 @@ export function matcher(pattern: string): (name: string) => boolean {
 }
 
 /**
- * Which names take part. A pattern without `/` is about the last part of a name, or a folder anywhere. When
- * something is included, all else is not.
+ * Selects names. A pattern without `/` applies to the last part of a name, or to a folder anywhere.
+ * With an include pattern, everything else is excluded.
  */
 export function selection(
   included: readonly string[],
@@ -88,8 +88,8 @@ export function selection(
 const DEVICES = /^(?:con|prn|aux|nul|com\d|lpt\d)(?:\.|$)/i;
 
 /**
- * Why a name cannot be a file below a folder here, or undefined. Whoever can write to a bucket chooses names;
- * they must not choose where files of this computer are written.
+ * Why a name cannot be a file below a folder here, or undefined. Whoever can write to a bucket
+ * chooses names, but must not choose where files on this computer are written.
  */
 export function unsafeName(name: string, platform: string = process.platform): string | undefined {
   if (name.includes('\0')) return 'contains a NUL character';

@@ -15,8 +15,8 @@ export interface Movable extends RemoteLocation {
 }
 
 /**
- * The objects of a prefix with their ids, so that moving many takes a call each. undefined: the API does not
- * show them to the caller, though S3 may. Throws CloudError.
+ * The objects of a prefix with their ids, so that moving many takes one call each. undefined: the
+ * API does not show them to the caller, but S3 may. Throws CloudError.
  */
 export async function movableBelow(
   cloud: Cloud,
@@ -37,9 +37,10 @@ export async function movableBelow(
 }
 
 /**
- * Moves it, and replaces what has the name. False: the API does not know the object or one of the buckets, or
- * shows the caller none. A bucket of another account is such, and so is every object of an older cloud; S3
- * may still take a copy of it. Throws CloudError: one that may not be removed is not copied either.
+ * Moves it, replacing an object with the target name. False: the API does not know the object or
+ * one of the buckets, or does not show the caller any. That is the case for a bucket of another
+ * account, and for every object of an older cloud; S3 may still copy it. Throws CloudError: an
+ * object that may not be removed is not copied either.
  */
 export async function moveWithin(cloud: Cloud, from: Movable, to: RemoteLocation): Promise<boolean> {
   const id = from.id ?? (await unless([403, 404], () => findId(cloud, from)));

@@ -1,6 +1,9 @@
-/** Times of files, kept in the metadata `mtime` as rclone does: seconds since 1970 with a fraction. */
+/**
+ * Modification times of files, stored in the metadata `mtime` like rclone: seconds since 1970 with
+ * a fraction.
+ */
 
-/** Less is lost by file systems and by numbers of 53 bits. */
+/** File systems and 53-bit numbers lose less than this. */
 const TOLERANCE_MS = 2;
 export const MTIME_HEADER = 'x-amz-meta-mtime';
 

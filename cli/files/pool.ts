@@ -1,4 +1,4 @@
-/** At most so many at a time. */
+/** Limits concurrency. */
 export class Pool {
   readonly #size: number;
   readonly #waiting: (() => void)[] = [];
@@ -8,7 +8,7 @@ export class Pool {
     this.#size = size;
   }
 
-  /** The result of `work`, once it had its turn. */
+  /** The result of `work`, when its turn has come. */
   async run<T>(work: () => Promise<T>): Promise<T> {
     if (this.#running >= this.#size) await new Promise<void>((resolve) => this.#waiting.push(resolve));
     else this.#running += 1;
@@ -22,7 +22,7 @@ export class Pool {
   }
 }
 
-/** Runs `work` on each item, at most `size` at a time; takes an item only when there is room for it. */
+/** Runs `work` on each item, at most `size` at a time; reads an item only when there is room for it. */
 export async function forEachOf<T>(
   items: AsyncIterable<T> | Iterable<T>,
   size: number,

@@ -1,4 +1,4 @@
-/** The objects below a prefix, in UTF-8 byte order, with the time that their metadata keep. */
+/** The objects below a prefix, in UTF-8 byte order, with the time in their metadata. */
 import type { Cloud } from '../../sdk/index.ts';
 import type { RemoteLocation } from './locations.ts';
 import { readMtime } from './mtime.ts';
@@ -9,15 +9,15 @@ export interface RemoteFile {
   readonly key: string;
   readonly size: number;
   readonly etag: string;
-  /** When it was stored, at the earliest; in whole seconds. */
+  /** Earliest time at which it was stored; whole seconds. */
   readonly storedMs: number;
   /** The time of the uploaded file, if known. */
   readonly mtimeMs: number | undefined;
 }
 
 /**
- * Reads the list of the REST API, because that of S3 has no metadata: a request for each object would be the
- * only other way. Objects that stand for a folder (`a/`) are left out. Throws CloudError.
+ * Uses the list of the REST API, because S3's has no metadata and would need a request for each
+ * object. Objects that represent a folder (`a/`) are omitted. Throws CloudError.
  */
 export async function* objectsBelow(
   cloud: Cloud,

@@ -1,4 +1,4 @@
-/** Shared links: made, listed, ended. */
+/** Shared links: create, list, end. */
 import type { Share } from '../../sdk/index.ts';
 import type { Command, Invocation } from '../command.ts';
 import { UsageError } from '../failures.ts';

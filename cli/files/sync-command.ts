@@ -1,4 +1,4 @@
-/** `sync`: makes the target like the source, and continues after being killed. */
+/** `sync`: makes the target equal to the source, and continues after being killed. */
 import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Command, Invocation } from '../command.ts';
@@ -198,8 +198,8 @@ class Plan {
   }
 
   /**
-   * Nothing is deleted when a copy failed, or when it would be too much. A folder of a bucket without an
-   * object is a mistyped name, which must not empty the target.
+   * Nothing is deleted if a copy failed, or if too much would be deleted. A folder of a bucket
+   * without an object is a mistyped name, which must not empty the target.
    */
   async deleteExtra(): Promise<void> {
     const { options, output } = this.#call;
@@ -255,7 +255,7 @@ class Plan {
   }
 }
 
-/** An object without a time of its own was stored by something else: it is compared by when it was stored. */
+/** An object without its own time was stored by another program: the time when it was stored is compared. */
 function isSameVersion(file: LocalFile, object: RemoteFile, isDownload: boolean): boolean {
   if (object.mtimeMs !== undefined) return isSameTime(object.mtimeMs, file.mtimeMs);
   return isDownload ? isSameTime(object.storedMs, file.mtimeMs) : file.mtimeMs <= object.storedMs;

@@ -25,7 +25,7 @@ export async function s3Of({ session }: Pick<Invocation, 'session'>): Promise<S3
 
 /** One file to transfer. */
 export interface Task {
-  /** Title in notes and errors. */
+  /** Name in notes and errors. */
   readonly title: string;
   readonly bytes: number;
   readonly run: () => Promise<void>;
@@ -121,7 +121,7 @@ export class Transfer {
     await downloadFile(download, { s3: this.s3, onMoved: (bytes) => this.progress.moved(bytes) });
   }
 
-  /** A copy that the cloud makes; the bytes do not come here. */
+  /** A copy within the cloud, without downloading the bytes. */
   async copy(
     from: RemoteLocation & { readonly version?: string | undefined },
     to: RemoteLocation,
@@ -131,7 +131,7 @@ export class Transfer {
     await this.s3.requests.call({ method: 'PUT', ...to, headers });
   }
 
-  /** A move by the cloud: one commit, or a copy and a deletion for another account's object. */
+  /** A move within the cloud: one commit, or a copy and a deletion for another account's object. */
   async move(from: Movable, to: RemoteLocation): Promise<void> {
     if (await moveWithin(this.#cloud, from, to)) return;
     await this.copy(from, to);

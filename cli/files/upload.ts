@@ -1,4 +1,4 @@
-/** Uploads: in one piece, or in parts that are sent side by side and go on where a killed client was. */
+/** Uploads: in one request, or in parts that are sent concurrently; a later run continues after a kill. */
 import { createHash } from 'node:crypto';
 import { readFileSync, rmSync } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
@@ -16,7 +16,7 @@ import type { Pool } from './pool.ts';
 
 const PART_BYTES = 16 * 2 ** 20;
 const MAX_PARTS = 10_000;
-/** A file of at most so many bytes is read once and sent from memory. */
+/** A file of at most this many bytes is read once and sent from memory. */
 const SMALL_BYTES = 2 ** 20;
 const CRC_HEADER = 'x-amz-checksum-crc32';
 
@@ -32,7 +32,7 @@ export interface Upload {
 
 export interface UploadMeans {
   readonly s3: S3Client;
-  /** All requests with bodies share it. */
+  /** Shared by all requests with bodies. */
   readonly pool: Pool;
   readonly onMoved: (bytes: number) => void;
   /** Receives notes for the user. */
@@ -60,8 +60,8 @@ interface SentPart {
 }
 
 /**
- * Uploads a file. Its checksum goes along, and the answer's is compared with it. Throws S3Failure for a
- * refusal, and ClientError when the file changed meanwhile.
+ * Uploads a file. Its checksum is sent along, and compared with the response's. Throws S3Failure
+ * for a refusal, and ClientError if the file has changed meanwhile.
  */
 export async function uploadFile(upload: Upload, means: UploadMeans): Promise<void> {
   if (upload.size <= PART_BYTES) await means.pool.run(() => sendWhole(upload, means));
@@ -195,7 +195,7 @@ async function complete({ to, headers }: Upload, { uploadId, sent, s3 }: Complet
       body: Buffer.from(xmlDocument('CompleteMultipartUpload', listed)),
     });
   } catch (error) {
-    // The answer to an attempt that succeeded may have been lost.
+    // The response to a successful attempt may have been lost.
     const isGone = error instanceof S3Failure && error.code === 'NoSuchUpload';
     const there = isGone ? await s3.head(to.bucket, to.key) : undefined;
     if (there?.[CRC_HEADER] === whole) return;
@@ -290,7 +290,7 @@ export async function uploadStream(
   }
 }
 
-/** Pieces of part size, which grow so that 10,000 of them hold 5 TiB. */
+/** Parts of this size, which grow so that 10,000 of them hold 5 TiB. */
 async function* piecesOf(input: AsyncIterable<Buffer>) {
   let [chunks, length, count]: [Buffer[], number, number] = [[], 0, 0];
   const sizeNow = () => PART_BYTES * 2 ** Math.floor(count / 1000);

@@ -51,7 +51,7 @@ export const VERSION_COMMANDS: readonly Command[] = [
   },
 ];
 
-/** Throws UsageError if the text is not a duration, or longer than a week. */
+/** Throws UsageError if the text is not a duration, or is longer than a week. */
 export function secondsOf(text: string): number {
   const [, count, unit = 's'] = /^(\d+)([smhd]?)$/.exec(text) ?? [];
   const seconds = Number(count) * (UNITS[unit || 's'] ?? 1);
@@ -104,7 +104,7 @@ async function undelete(call: Invocation): Promise<void> {
   const { prefix, has } = isMany ? below(location, call) : { prefix: location.key, has: () => true };
   const query = { prefix, include_versions: true };
   let [count, name, isDeleted] = [0, '', false];
-  // Versions come by name, and newest first: the second entry of a deleted name is what it was.
+  // Versions are listed by name, newest first: the second entry of a deleted name is its content.
   for await (const each of cloud.listObjects(location.bucket, query)) {
     // Longer names with this prefix come later.
     if (!isMany && each.name !== location.key) break;

@@ -1,4 +1,4 @@
-/** Checksums, in base64, of transferred bytes, and that of a whole from its parts. */
+/** Checksums, in base64, of transferred bytes, and of a whole from its parts. */
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { readFile } from 'node:fs/promises';
@@ -19,8 +19,8 @@ export interface Expected {
 }
 
 /**
- * The checksum of the whole object that an answer tells, to be computed along; undefined: it tells none that
- * we know. The ETag of an object that came in one piece is its MD5.
+ * The checksum of the whole object in a response, to be computed during the transfer; undefined:
+ * none is supported. The ETag of an object uploaded in one piece is its MD5.
  */
 export function expectedChecksum(headers: Readonly<Record<string, unknown>>): Expected | undefined {
   const isWhole = headers['x-amz-checksum-type'] !== 'COMPOSITE';
@@ -41,7 +41,7 @@ export function crc32Of(bytes: Uint8Array): string {
   return crc.digest().toString('base64');
 }
 
-/** The CRC-32 of a part of a file. Throws what reading does. */
+/** The CRC-32 of a part of a file. Throws read errors. */
 export async function crc32OfFile({ path, start, end }: FileRange): Promise<string> {
   if (end === start) return crc32Of(Buffer.alloc(0));
   const crc = newPortableDigest('CRC32');
@@ -51,7 +51,7 @@ export async function crc32OfFile({ path, start, end }: FileRange): Promise<stri
   return crc.digest().toString('base64');
 }
 
-/** The MD5 of a file in hex, which is the ETag of an object that came in one piece. */
+/** The MD5 of a file in hex, which is the ETag of an object uploaded in one piece. */
 export async function md5OfFile(path: string, size: number): Promise<string> {
   const hash = createHash('md5');
   // A stream costs many times what reading a small file does.

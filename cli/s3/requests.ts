@@ -1,4 +1,4 @@
-/** Signed requests to the S3 endpoint, which are sent again when the network or the cloud says so. */
+/** Signed requests to the S3 endpoint, with retries. */
 import { once } from 'node:events';
 import { createReadStream } from 'node:fs';
 import { Agent, type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http';
@@ -36,7 +36,7 @@ export interface S3Request {
   readonly query?: Readonly<Record<string, string>>;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: Buffer | FileRange;
-  /** Called with every piece that was handed to the network; less than nothing when it is sent again. */
+  /** Called with every number of bytes sent; negative if they are sent again. */
   readonly onSent?: (bytes: number) => void;
 }
 
@@ -61,7 +61,7 @@ export class Requests {
     this.#agent = this.#url.protocol === 'https:' ? new TlsAgent(options) : new Agent(options);
   }
 
-  /** The whole answer. Throws S3Failure for a refusal, ClientError when the cloud is not reached. */
+  /** The whole response. Throws S3Failure for a refusal, ClientError if the cloud is unreachable. */
   async call(asked: S3Request): Promise<S3Answer> {
     return this.#again(asked, async () => {
       const response = await this.#open(asked);
@@ -69,7 +69,7 @@ export class Requests {
     });
   }
 
-  /** An answer whose body the caller reads; it may break off. Throws as call() does. */
+  /** A response whose body the caller reads; it may be interrupted. Throws like call(). */
   async stream(asked: S3Request): Promise<IncomingMessage> {
     return this.#again(asked, () => this.#open(asked));
   }
@@ -130,12 +130,12 @@ export class Requests {
 /** A cloud has one region and accepts any name. */
 const REGION = 'us-east-1';
 
-/** The signer of a request that is sent now. */
+/** Signs a request when it is sent. */
 export function signerWith({ access_key_id: accessKeyId, secret_access_key: secret }: S3Keys): Signer {
   return { accessKeyId, secret, region: REGION, nowMs: Date.now() };
 }
 
-/** The whole body. Throws ClientError for more than any answer of S3 has. */
+/** The whole body. Throws ClientError if it is longer than any response of S3. */
 async function textOf(response: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = [];
   let bytes = 0;
@@ -147,7 +147,7 @@ async function textOf(response: IncomingMessage): Promise<string> {
   return Buffer.concat(chunks).toString();
 }
 
-/** Sends the body until the response arrives: a refusal needs no more of it. */
+/** Sends the body until the response arrives: a refusal does not need the rest. */
 async function answerTo(request: ClientRequest, { body, onSent }: S3Request): Promise<IncomingMessage> {
   const answered = once(request, 'response') as Promise<[IncomingMessage]>;
   if (body === undefined || !('path' in body)) {
@@ -181,7 +181,7 @@ function answerOf(response: IncomingMessage, text: string): S3Answer {
 }
 
 const PASSING = new Set([429, 500, 502, 503, 504]);
-/** Failures of the computer itself, which another attempt does not mend. */
+/** Failures of this computer, which a retry does not fix. */
 const LASTING = new Set(['ENOENT', 'EACCES', 'EISDIR', 'ENOTFOUND', 'ERR_INVALID_CHAR']);
 
 function mayPass(error: unknown): boolean {

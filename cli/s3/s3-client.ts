@@ -194,7 +194,7 @@ export class S3Client {
 
 const endless = () => new ClientError('the S3 endpoint returned the same page of the list twice');
 
-/** A name in a list that was asked for with `encoding-type=url`. */
+/** A name in a list requested with `encoding-type=url`. */
 function nameIn(element: XmlElement, name: string): string {
   return decodeKey(textOf(element, name) ?? '');
 }

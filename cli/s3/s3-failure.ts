@@ -4,7 +4,7 @@ import { ClientError, exitCodeOf } from '../failures.ts';
 
 export class S3Failure extends ClientError {
   readonly status: number;
-  /** `NoSuchKey`, …; of an answer without a body, the status. */
+  /** `NoSuchKey`, …; for a response without a body, the status. */
   readonly code: string;
 
   constructor(told: { status: number; code: string; message: string; requestId: string | undefined }) {
@@ -39,7 +39,7 @@ function errorIn(body: string): XmlElement | undefined {
   }
 }
 
-/** The document of a 2xx answer. Throws ClientError for any other. */
+/** The document of a 2xx response. Throws ClientError for any other. */
 export function readAnswer(text: string): XmlElement {
   try {
     return readXml(text.trim());

@@ -1,6 +1,6 @@
 /**
- * Signing in through a browser on this computer: the console sends it back to a port of the loopback with a
- * code (RFC 8252), which is worth something only together with the verifier that stays here (RFC 7636).
+ * Signing in through a browser on this computer: the console redirects it to a loopback port with a
+ * code (RFC 8252), which is useless without the verifier that stays here (RFC 7636).
  */
 import { spawn } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
@@ -55,7 +55,7 @@ export async function loginByBrowser(asked: AskedLogin): Promise<LoginKey> {
           () => answer(response, 303, `${asked.url}/connect#done`),
           () => answer(response, 303, `${asked.url}/connect#failed`),
         );
-        // After the browser has received its response, so that it shows the outcome.
+        // Sent after the browser has received its response, so that it shows the outcome.
         response.once('close', () => key.then(resolve, reject));
       });
     });
@@ -93,7 +93,7 @@ function answer(response: ServerResponse, status: number, location?: string): vo
   response.writeHead(status, location === undefined ? headers : { ...headers, location }).end();
 }
 
-/** Nothing but the printed address is left when it fails. */
+/** If it fails, the user has the printed URL. */
 function openBrowser(address: string): void {
   const own = variable('BROWSER');
   if (own === undefined && !hasDesktop()) return;

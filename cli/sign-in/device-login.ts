@@ -4,7 +4,7 @@ import { CloudError, type DeviceCodes, type LoginKey } from '../../sdk/index.ts'
 import { ClientError, EXIT } from '../failures.ts';
 import type { AskedLogin } from './browser-login.ts';
 
-/** RFC 8628 §3.5: `slow_down` means this much more. */
+/** RFC 8628 §3.5: `slow_down` adds this to the interval. */
 const SLOWER_SECONDS = 5;
 /** Bounds of the cloud's polling interval, against floods and endless waits. */
 const MIN_POLL_SECONDS = 1;
@@ -14,7 +14,7 @@ const MAX_WAIT_SECONDS = 30 * 60;
 /** The key granted for the code. Throws ClientError if refused or undecided. */
 export async function loginByCode({ url, cloud, name, scopes, output }: AskedLogin): Promise<LoginKey> {
   const codes = await cloud.startDeviceLogin({ name, scopes });
-  // The URL that the user gave, because the cloud may use another name for itself.
+  // The URL from the user, because the cloud may use another name for itself.
   output.ask(`To sign in, open ${url}/device in a browser and type the code`, `  ${codes.user_code}`);
   output.note('Waiting for the browser.');
   return poll(cloud, codes);
@@ -41,7 +41,7 @@ function within(value: unknown, least: number, most: number): number {
   return typeof value === 'number' && value >= least ? Math.min(value, most) : least;
 }
 
-/** True while approval is still possible; a short outage of the cloud ends nothing. */
+/** True while approval is still possible; a short outage of the cloud does not end the login. */
 function canWait({ code, status }: CloudError): boolean {
   return code === 'authorization_pending' || code === 'no_answer' || status === 429 || status === 503;
 }

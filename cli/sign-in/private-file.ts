@@ -17,8 +17,8 @@ import { ownUid } from '../environment.ts';
 import { ClientError, EXIT } from '../failures.ts';
 
 /**
- * The text of the file, or undefined if there is none. Throws ClientError when others may read or write it:
- * what they wrote there would decide where keys are sent.
+ * The text of the file, or undefined if there is none. Throws ClientError if others may read or
+ * write it: they could change where keys are sent.
  */
 export function readPrivateFile(path: string): string | undefined {
   let file: number;

@@ -85,7 +85,7 @@ export class Profiles {
     this.#write({ ...this.#stored, current: name });
   }
 
-  /** After removing the current profile there is none, so that no other cloud is used by surprise. */
+  /** After removing the current profile there is none, so that another cloud is not used by accident. */
   remove(name: string): void {
     const { [name]: _, ...profiles } = this.#stored.profiles;
     this.#write({ current: this.current === name ? null : this.current, profiles });

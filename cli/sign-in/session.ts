@@ -32,8 +32,8 @@ export class Session {
   }
 
   /**
-   * By CLOUDLET_URL and CLOUDLET_API_KEY, which automation sets; else by the profile of `--profile`, of
-   * CLOUDLET_PROFILE, or the current one. Throws ClientError when nobody is signed in.
+   * From CLOUDLET_URL and CLOUDLET_API_KEY, which automation sets; else from the profile of
+   * `--profile`, of CLOUDLET_PROFILE, or the current one. Throws ClientError if not signed in.
    */
   static open(wanted: string | undefined): Session {
     const key = variable('CLOUDLET_API_KEY');
@@ -56,8 +56,8 @@ export class Session {
   }
 
   /**
-   * The key pair for files. With nothing but an API key, a pair for this one command is made with it. Throws
-   * CloudError when that key may not create keys.
+   * The key pair for files. With only an API key, it creates a pair for this one command. Throws
+   * CloudError if that key may not create keys.
    */
   async s3Keys(): Promise<S3Keys> {
     this.#pair ??= this.#s3 === null ? this.#makePair() : Promise.resolve(this.#s3);
@@ -114,8 +114,8 @@ export function isOpenToReaders(url: string): boolean {
 }
 
 /**
- * The endpoint, at the name by which the cloud itself was reached when the cloud knows only its loopback: one
- * that was told no public address says that.
+ * The endpoint, with the host name by which the cloud was reached if the cloud reports only its
+ * loopback address, which means that no public URL is set.
  */
 function namedAs(endpoint: string, url: string): string {
   const [own, cloud] = [new URL(endpoint), new URL(url)];

@@ -7,15 +7,15 @@ import { exitCodeOfSignal, takeSignals } from '../signals.ts';
 export interface Started {
   readonly program: string;
   readonly args: readonly string[];
-  /** Missing: that of this process. */
+  /** Default: that of this process. */
   readonly env?: NodeJS.ProcessEnv;
   /** A file that is open here and becomes descriptor 3 there. */
   readonly file?: number | undefined;
 }
 
 /**
- * Runs it with the standard streams of this client and resolves with its exit code. What ends the client ends
- * the program. Rejects when it cannot be started.
+ * Runs it with the standard streams of this client and resolves with its exit code. Signals that
+ * end the client end the program. Rejects if it cannot be started.
  */
 export async function runChild({ program, args, env, file }: Started): Promise<ExitCode> {
   const more = file === undefined ? [] : [file];

@@ -1,4 +1,4 @@
-/** Programs that connect to databases, and how they get a password: never on their command line. */
+/** Programs that connect to databases, and how they receive a password: never on their command line. */
 import { spawnSync } from 'node:child_process';
 import { closeSync, existsSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -15,7 +15,7 @@ interface Call {
   readonly program: string;
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;
-  /** Variables of the user that would change the target. */
+  /** The user's variables that would change the target. */
   readonly without: RegExp;
   /** Content of SECRET_FILE. */
   readonly secret?: string;
@@ -64,7 +64,10 @@ function optionText(text: string): string {
   return `"${text.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n').replaceAll('\r', '\\r')}"`;
 }
 
-/** The certificates of the cloud's authority are for the loopback too; an operator's own is for its name. */
+/**
+ * Certificates of the cloud's authority are valid for the loopback address too; an operator's own
+ * only for its name.
+ */
 function mysqlTls(isMariadb: boolean, tls: boolean, caFile: string | null): string[] {
   const ca = caFile === null ? [] : [`ssl-ca=${optionText(caFile)}`];
   if (!isMariadb)

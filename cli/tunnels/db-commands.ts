@@ -1,4 +1,4 @@
-/** Databases from afar: their own clients, ports, dumps. */
+/** Remote access to databases: their own clients, ports, dumps. */
 import { createWriteStream, openAsBlob, renameSync, rmSync } from 'node:fs';
 import { mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

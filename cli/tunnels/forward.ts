@@ -16,7 +16,7 @@ export interface Forwarded {
   close(): void;
 }
 
-/** Listens at a port of the loopback (0: a free one); each connection gets a tunnel of its own. */
+/** Listens at a port of the loopback (0: a free one); each connection gets its own tunnel. */
 export async function listen(
   port: number,
   open: () => Promise<WebSocket>,

@@ -1,13 +1,13 @@
 /**
- * One session of a SQLite database over HTTP, by the protocol of libSQL's drivers (Hrana 3, pipelines with a
- * baton): transactions and temporary tables last until it is closed.
+ * One session of a SQLite database over HTTP, with the protocol of libSQL's drivers (Hrana 3,
+ * pipelines with a baton): transactions and temporary tables last until it is closed.
  */
 import { ClientError, EXIT, exitCodeOf } from '../failures.ts';
 
 export interface Answer {
   readonly columns: readonly { readonly name: string }[];
   readonly rows: readonly (readonly unknown[])[];
-  /** Rows that a change touched; null: none could. */
+  /** Rows affected by a change; null: not a change. */
   readonly affected: number | null;
   readonly truncated: boolean;
 }

@@ -1,4 +1,4 @@
-/** This computer's ssh through a tunnel: host keys are known beforehand, and a key pair is created. */
+/** This computer's ssh through a tunnel: host keys are known in advance, and a key pair is created. */
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -22,7 +22,7 @@ const BOOT_MS = 60_000;
 const knownHosts = () => join(configFolder(), 'known_hosts');
 const ownKey = () => join(configFolder(), 'id_ed25519');
 
-/** The public keys that a machine printed last; empty: it printed none that is still in its log. */
+/** The public keys that a machine printed last; empty: its log has none. */
 function hostKeysIn(log: string): string[] {
   const last = [...log.matchAll(KEYS)].at(-1)?.[1] ?? '';
   return last.split(/\r?\n/).flatMap((line) => KEY.exec(line.trim())?.[0] ?? []);
@@ -77,12 +77,13 @@ export function userPublicKeys(): string[] {
   return userKeyFiles().map((path) => readFileSync(path, 'utf8').trim());
 }
 
-/** A word for the shell that ssh hands its ProxyCommand to, without `%` of ssh's own. */
+/** A word for the shell that ssh runs its ProxyCommand in, with `%` escaped. */
 const quoted = (word: string) => `'${word.replaceAll("'", "'\\''")}'`.replaceAll('%', '%%');
 
 /**
- * Lends the key of this client to the machine for two minutes, unless the machine was made with it. If that
- * fails, a key of the user may still open the machine. For API keys that may not lend, nothing is reported.
+ * Lends the key of this client to the machine for two minutes, unless the machine was created with
+ * it. If that fails, a key of the user may still open the machine. For API keys that may not lend,
+ * nothing is reported.
  */
 export async function lendOwnKey(cloud: Cloud, vmId: string, output: Output): Promise<void> {
   try {
@@ -101,7 +102,10 @@ function proxyCommand({ profileName }: Session, { vm_id }: Vm): string {
   return `${own} vm proxy ${vm_id} 22 --lend-key${profile}`;
 }
 
-/** The only form of an id; another one would be a command of this computer's shell, or a setting of ssh. */
+/**
+ * The only valid form of an id; another one could be a command for this computer's shell, or a
+ * setting of ssh.
+ */
 const VM_ID = /^vm-[0-9a-z]{26}$/;
 
 /** The settings of ssh for a machine, by their names in ssh_config. Throws ClientError. */
@@ -119,7 +123,7 @@ export async function sshSettings(session: Session, vm: Vm): Promise<readonly [s
     // If an image prints no host key, the first connection accepts its key, and later ones require it.
     ['StrictHostKeyChecking', isKnown ? 'yes' : 'accept-new'],
     ['HashKnownHosts', 'no'],
-    // A server hangs up after so many keys, and an agent may hold more, which ssh would offer first.
+    // A server disconnects after this many keys, and an agent may offer more first.
     ['IdentitiesOnly', 'yes'],
   ];
   const keys = [ownKey(), ...userKeyFiles().map((path) => path.replace(/\.pub$/, ''))];
@@ -143,8 +147,9 @@ export async function runSsh(
 }
 
 /**
- * Makes scp speak SFTP where it can and does not by itself: OpenSSH 8.7 to 8.9. The other way takes a program
- * scp on the machine, which `tiny` has not, and names there would go through a shell.
+ * Makes scp use SFTP if it supports it but does not by default: OpenSSH 8.7 to 8.9. The old
+ * protocol needs the program scp on the machine, which `tiny` lacks, and would pass names through a
+ * shell.
  */
 export function sftpOption(
   versionText = spawnSync('ssh', ['-V'], { encoding: 'utf8' }).stderr ?? '',

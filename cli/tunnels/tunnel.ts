@@ -1,4 +1,4 @@
-/** One tunnel: a connection of this computer joined to one of a machine or database, over a WebSocket. */
+/** One tunnel: connects a local connection to a machine or database over a WebSocket. */
 import { Agent } from 'node:http';
 import { Agent as TlsAgent } from 'node:https';
 import type { Duplex, Readable, Writable } from 'node:stream';
@@ -12,13 +12,13 @@ import type { Session } from '../sign-in/session.ts';
 const FRAME_BYTES = 64 * 1024;
 /** Above this many pending bytes, the local side is not read. */
 const WINDOW_BYTES = 256 * 1024;
-/** The cloud asks every 30 s whether we are there, and does not see our answer while the far side waits. */
+/** The cloud sends a ping every 30 s, and does not see our pong while the far side waits. */
 const PING_MS = 15_000;
 const ENDED = 1000;
 /** Maximum characters; longer refusals are not from the cloud. */
 const MAX_REFUSAL = 64 * 1024;
 
-/** The address of an operation as a WebSocket. */
+/** The URL of an operation as a WebSocket. */
 /** `ws` uses a proxy only through its agent. */
 function agentFor(url: string): { agent?: Agent } {
   if (!isProxied(url)) return {};
@@ -31,8 +31,8 @@ function socketUrl(httpUrl: string): string {
 }
 
 /**
- * Opens a WebSocket of the cloud, paused: its first messages may come with the answer to the upgrade, before
- * anybody listens. Throws ClientError, also where nobody answers.
+ * Opens a WebSocket of the cloud, paused: its first messages may arrive with the upgrade's
+ * response, before there is a listener. Throws ClientError, also if there is no response.
  */
 export function openSocket({ key }: Session, url: string): Promise<WebSocket> {
   const headers = { 'x-api-key': key };
@@ -63,7 +63,7 @@ function refusal(status: number, text: string): Error {
     const { detail, hint } = JSON.parse(text) as { detail?: string; hint?: string };
     if (detail !== undefined) return new ClientError(detail, exitCodeOf(status), hint);
   } catch {
-    // A proxy in between has words of its own.
+    // A proxy in between has its own error messages.
   }
   return new ClientError(`the cloud refused the WebSocket with status ${status}`, exitCodeOf(status));
 }
@@ -103,7 +103,7 @@ export function join(socket: WebSocket, { input, output }: NearSide): Promise<vo
       if (socket.readyState === socket.OPEN) socket.send('');
     });
     input.resume();
-    // The local program has ended: nobody reads the rest.
+    // The local program has ended: the rest has no reader.
     let isGivenUp = false;
     const give = () => {
       isGivenUp = true;

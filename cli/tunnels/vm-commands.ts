@@ -1,4 +1,4 @@
-/** Machines from afar: SSH, copies, ports, consoles. */
+/** Remote access to machines: SSH, copies, ports, consoles. */
 import type { Cloud, Vm } from '../../sdk/index.ts';
 import type { Command, Invocation } from '../command.ts';
 import { findVm } from '../commands/resource-commands.ts';
@@ -12,7 +12,7 @@ import { join, openSocket } from './tunnel.ts';
 
 const MAX_LOG_BYTES = 2 ** 20;
 const LOG_BYTES = 64 * 1024;
-/** The exit code of ssh when it failed itself, and not the command. */
+/** The exit code of ssh when ssh itself failed, and not the command. */
 const SSH_FAILED = 255;
 const REFUSED =
   'If permission was denied: temporary keys need the image tiny, or OpenSSH and cloud-init, and a restart of machines ' +
@@ -42,7 +42,7 @@ async function copy(call: Invocation) {
   const vm = await findVm(cloud, name);
   const paths = call.words.map((path, at) => {
     const far = machines[at];
-    // Without the dot, scp would take a name with a colon for a host.
+    // Without the dot, scp would treat a name with a colon as a host.
     return far ? `${vm.vm_id}:${far.path}` : path.startsWith('/') ? path : `./${path}`;
   });
   const recursive = call.options.has('recursive') ? ['-r'] : [];
@@ -70,7 +70,8 @@ async function forward(call: Invocation) {
 async function sshConfig(call: Invocation) {
   const { vm } = await theVm(call);
   const settings = await sshSettings(call.session(), vm);
-  // A name may be `*`, which is every host to ssh; and the cloud may not choose which hosts are meant.
+  // A name may be `*`, which matches every host in ssh; and the cloud must not choose which hosts
+  // match.
   const isName = /^[A-Za-z0-9][A-Za-z0-9._-]*$/.test(vm.name) && vm.name === call.words[0];
   const hosts = isName ? `${vm.name} ${vm.vm_id}` : vm.vm_id;
   const lines = [`Host ${hosts}`, ...settings.map(([name, value]) => `  ${name} ${value}`)];

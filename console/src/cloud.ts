@@ -1,4 +1,7 @@
-/** The one way to the cloud: the session says who calls, by its cookie and the token that this page keeps. */
+/**
+ * The only client of the cloud's API: the session identifies the user, by its cookie and the token
+ * that this page keeps.
+ */
 import { CloudError, createCloud, pageSession } from '../../sdk/index.ts';
 import { givePassword } from './parts/forms/password-question.ts';
 

@@ -1,4 +1,4 @@
-/** Puts the console into the page. */
+/** Mounts the console in the page. */
 import { MantineProvider } from '@mantine/core';
 import { Notifications } from '@mantine/notifications';
 import '@fontsource-variable/inter';
@@ -18,8 +18,8 @@ import { theme } from './theme.ts';
 document.documentElement.lang = text.locale;
 const nonce = giveStylesTheNonce();
 
-// The cloud is out of reach, or another build has replaced this one. To reload is for the reader to decide:
-// forms and uploads would be lost, and the router reloads by itself on the browser's own words.
+// The cloud is unreachable, or has a newer build. The reader decides when to reload: forms and
+// uploads would be lost, and the router reloads automatically on browsers' own messages.
 window.addEventListener('vite:preloadError', ({ payload }) => {
   payload.message = text.shell.partMissing;
 });
@@ -36,8 +36,8 @@ createRoot(document.getElementById('root') as HTMLElement).render(
 );
 
 /**
- * The policy of the page lets in only styles that carry its nonce. Libraries make `<style>` elements while
- * they run, and most have no setting for it: each such element is given it here.
+ * The page's policy allows only styles with its nonce. Libraries create `<style>` elements at run
+ * time, mostly without a setting for it, so each such element gets the nonce here.
  */
 function giveStylesTheNonce(): string {
   const nonce = document.querySelector<HTMLMetaElement>('meta[property=csp-nonce]')?.nonce ?? '';

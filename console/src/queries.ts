@@ -1,4 +1,4 @@
-/** The query client: its defaults, and the handling of refusals that no page shows itself. */
+/** The query client: its defaults, and the handling of errors that no page shows itself. */
 
 import {
   type FetchQueryOptions,
@@ -31,8 +31,8 @@ export interface Invalidated {
 }
 
 /**
- * `over`: one is asked to sign in again, over the page that is shown. `replaced`: because the cookie is not
- * this session's any more, which programs behind other ports of the host can do.
+ * `over`: the user is asked to sign in again, over the current page. `replaced`: because the cookie
+ * no longer belongs to this session, which programs on other ports of the host can cause.
  */
 export const session = createStore<'alive' | 'over' | 'replaced'>('alive');
 
@@ -83,10 +83,10 @@ export function endOfSession(error: unknown): 'over' | 'replaced' {
 export const queryClient = new QueryClient({
   defaultOptions: {
     queries: {
-      // A browser that thinks it has no network may still reach a cloud on its own machine.
+      // A browser without a network may still reach a cloud on its own machine.
       networkMode: 'always',
       staleTime: 10_000,
-      // Refusals are final; connection errors may be temporary.
+      // Errors of the cloud are final; connection errors may be temporary.
       retry: (count, error) => count < 2 && error instanceof CloudError && error.code === 'no_answer',
     },
     mutations: { networkMode: 'always' },
@@ -101,7 +101,8 @@ export const queryClient = new QueryClient({
       if (isSignedOut(error)) onSessionEnd();
       else if (meta?.shown !== true) showRefusal(error);
     },
-    // After the mutation's own onSuccess, which may lead away from a page whose queries would be refused now.
+    // Runs after the mutation's own onSuccess, which may leave a page whose queries would be
+    // refused now.
     onSettled: async (_, error, ...[, , { meta }]) => {
       if (isSignedOut(error)) return;
       const reads = meta?.invalidates?.map(({ queryKey, exact = false }) =>
@@ -114,8 +115,8 @@ export const queryClient = new QueryClient({
 });
 
 /**
- * For the loader of a route: begins to read what was not read before, while a link is pointed at or the code
- * of the page is on its way. It neither waits nor throws: the page shows that it loads, and a refusal.
+ * For the loader of a route: begins to read missing data, while a link is hovered or the code of
+ * the page is loading. It neither waits nor throws: the page shows loading states and errors.
  */
 export function readAhead<Data, Shown, Key extends QueryKey>(
   client: QueryClient,
@@ -127,15 +128,15 @@ export function readAhead<Data, Shown, Key extends QueryKey>(
 /** The signed-in account. */
 export const accountQuery = queryOptions({ queryKey: ['account'], queryFn: () => cloud.getAccount() });
 
-/** Whether the account reads what concerns the whole cloud: of an administrator or an auditor. */
+/** Whether the account may read data of the whole cloud: administrators and auditors. */
 export const readsAll = (account: Pick<Account, 'is_admin' | 'is_auditor'> | undefined): boolean =>
   account?.is_admin === true || account?.is_auditor === true;
 
-/** For loaders: whether the signed-in account reads what concerns the whole cloud. */
+/** For loaders: whether the signed-in account may read data of the whole cloud. */
 export const readsAllIn = (client: QueryClient): boolean =>
   readsAll(client.getQueryData(accountQuery.queryKey));
 
-/** True for administrators, who alone see problems that only they can fix. */
+/** True for administrators: only they see problems that only they can fix. */
 export function useIsAdmin(): boolean {
   const { data: account } = useQuery(accountQuery);
   return account?.is_admin === true;

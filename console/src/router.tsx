@@ -1,4 +1,4 @@
-/** Every address of the console. Each area lists its own in pages/<area>/routes.ts. */
+/** Every URL of the console. Each area lists its own in pages/<area>/routes.ts. */
 import { createRouter } from '@tanstack/react-router';
 import { cloud } from './cloud.ts';
 import { accountRoutes } from './pages/account/routes.ts';
@@ -40,10 +40,11 @@ export const router = createRouter({
   context: { queryClient },
   // Unknown search params are dropped: `?tab=nothing` shows the first tab.
   search: { strict: true },
-  // Instead of the page that fails: the frame around it stays.
+  // Shown instead of the failing page: the frame around it stays.
   defaultErrorComponent: PageFailed,
   defaultPreload: 'intent',
-  // The query client knows the cache: a preload always asks it, and a shown page never asks again.
+  // The query client has the cache: preloading always calls it, and a displayed page never repeats
+  // the call.
   defaultPreloadStaleTime: 0,
   defaultStaleTime: Number.POSITIVE_INFINITY,
   scrollRestoration: true,

@@ -66,11 +66,11 @@ export const theme = createTheme({
   components: {
     Badge: {
       defaultProps: { tt: 'none', fw: 550, radius: 'sm', miw: 'max-content' },
-      // Tinted text on its own tint cannot be read.
+      // Tinted text on its own tint is unreadable.
       styles: { label: { color: 'var(--mantine-color-text)' } },
     },
     Drawer: { defaultProps: { closeButtonProps } },
-    // Its placeholder for the first focus is a child that no menu may have.
+    // Its placeholder for the initial focus is a child that menus may not have.
     Menu: { defaultProps: { withInitialFocusPlaceholder: false } },
     Notification: { defaultProps: { closeButtonProps, withBorder: true } },
     Modal: { defaultProps: { closeButtonProps, radius: 'lg', overlayProps: { backgroundOpacity: 0.35 } } },

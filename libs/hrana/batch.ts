@@ -7,7 +7,7 @@ import { StepsOfTransaction } from './user-transaction.ts';
 
 const MAX_DEPTH = 64;
 
-/** Results of the steps so far, for the conditions of later steps. */
+/** Results of earlier steps, for the conditions of later steps. */
 class Outcomes {
   readonly #stream: Stream;
   readonly #steps: StepsOfTransaction;
@@ -23,7 +23,7 @@ class Outcomes {
     this.#outcomes.push(outcome);
   }
 
-  /** The statement of a step; undefined when its condition does not hold. */
+  /** The statement of a step; undefined if its condition is false. */
   stmtOf(step: unknown): JsonObject | undefined {
     const { condition, stmt } = objectOf(step, 'A step');
     const given = objectOf(stmt, 'stmt');

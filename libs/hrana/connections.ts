@@ -32,7 +32,7 @@ export class Connections {
     this.#deps = deps;
   }
 
-  /** Throws HranaError `TOO_MANY_STREAMS` when none becomes free in time. */
+  /** Throws HranaError `TOO_MANY_STREAMS` if none becomes free in time. */
   take(): Connection | Promise<Connection> {
     const found = this.#free.pop();
     if (found !== undefined) return found;

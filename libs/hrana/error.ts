@@ -13,7 +13,7 @@ export class HranaError extends Error {
   }
 }
 
-/** Refusals of SQLite and of bindings are shown; internal errors are not hidden either. */
+/** Errors of SQLite and of bindings are shown; internal errors are not hidden either. */
 export function describeError(error: unknown): { readonly message: string; readonly code: string } {
   if (error instanceof HranaError) return { message: error.message, code: error.hranaCode };
   if (!(error instanceof Error)) return { message: String(error), code: 'INTERNAL_ERROR' };

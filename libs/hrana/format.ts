@@ -26,7 +26,7 @@ export interface Description {
 /** Text or bytes of a message, or a part of one. */
 export type Piece = string | Uint8Array;
 
-/** The answer to one request of a stream, without the envelope that HTTP and WebSocket put around it. */
+/** The response to one request of a stream, without the envelope of HTTP or WebSocket. */
 export interface Answer {
   /** `execute`, as the protocol names the request. */
   readonly type: string;
@@ -45,9 +45,9 @@ export type CursorEntry =
   | { readonly type: 'step_error'; readonly step: number; readonly error: unknown }
   | { readonly type: 'error'; readonly error: unknown };
 
-/** Writes the answers of one call. Pieces passed to a method were written by the same object. */
+/** Writes the responses of one call. Pieces passed to a method were written by the same object. */
 export interface Output {
-  /** Lets the next row be as long as a whole response. */
+  /** Allows the next row to be as long as a whole response. */
   renew(): void;
   /** A row. Throws HranaError `RESPONSE_TOO_LARGE` if the response becomes too large. */
   row(values: readonly SQLOutputValue[]): Piece;

@@ -1,6 +1,6 @@
 /**
- * Hrana as protobuf: https://github.com/tursodatabase/libsql/blob/main/docs/HRANA_3_SPEC.md, whose field numbers
- * stand here. Reading gives the objects that the JSON encoding has.
+ * Hrana as protobuf: https://github.com/tursodatabase/libsql/blob/main/docs/HRANA_3_SPEC.md, which
+ * defines the field numbers. Reading returns the objects of the JSON encoding.
  */
 import type { SQLOutputValue } from 'node:sqlite';
 import { BinaryReader, BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
@@ -37,7 +37,7 @@ interface Field {
 /** The fields of a message by number. */
 interface Shape {
   readonly fields: Readonly<Record<number, Field>>;
-  /** A member that is a list, there without any field too. */
+  /** A list member, which is present even without a field. */
   readonly list?: string;
   /** Values sent as no field: zeros and empty texts, as in proto3 for fields that are not `optional`. */
   readonly unsent?: Readonly<Members>;
@@ -173,7 +173,7 @@ const CONDITIONS: Shape = shape({ 1: many('conds', () => CONDITION) }, 'conds');
 const STEP: Shape = shape({ 1: one('condition', () => CONDITION), 2: one('stmt', () => STMT) });
 const BATCH: Shape = shape({ 1: many('steps', () => STEP) }, 'steps');
 
-/** The fields of a request after those that a WebSocket's has before them. */
+/** The fields of a request, after those that only a WebSocket's has. */
 const withStmt = (at: number) => ({ [at]: one('stmt', () => STMT) });
 const withBatch = (at: number) => ({ [at]: one('batch', () => BATCH) });
 const withSql = (at: number) => ({ [at]: text('sql'), [at + 1]: signed('sql_id') });

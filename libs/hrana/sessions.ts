@@ -74,7 +74,7 @@ export interface HranaResponse {
 
 /** A message of a client's WebSocket. */
 export interface HranaMessage {
-  /** Names the connection. */
+  /** Identifies the connection. */
   readonly socket: string;
   /** The encoding of its sub-protocol. */
   readonly encoding: 'json' | 'protobuf';

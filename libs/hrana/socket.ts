@@ -21,7 +21,7 @@ export interface SocketHost {
 interface OpenStream {
   readonly id: number;
   readonly stream: Promise<Stream>;
-  /** Resolves when the requests before are over. */
+  /** Resolves when the earlier requests have ended. */
   turn: Promise<void>;
   /** Open cursors, and those that wait, in order. */
   readonly cursors: Set<Promise<OpenCursor>>;
@@ -91,7 +91,7 @@ export class HranaSocket {
     }
   }
 
-  /** The request with the texts that its ids stand for now: these may be closed before its turn comes. */
+  /** The request with the texts of its ids at this time: they may be closed before its turn comes. */
   #withTexts(request: JsonObject): JsonObject {
     if (this.#stored.size === 0) return request;
     const withText = (given: unknown) => {
@@ -124,7 +124,7 @@ export class HranaSocket {
     }
   }
 
-  /** After the requests before it, and with its cursors. What the stream has not committed is rolled back. */
+  /** Runs after the earlier requests and cursors of the stream. Uncommitted changes are rolled back. */
   async #closeStream(id: number): Promise<void> {
     const opened = this.#streams.get(id);
     if (opened === undefined) return;
@@ -142,7 +142,7 @@ export class HranaSocket {
     throw new HranaError('STREAM_NOT_FOUND', `No stream is open as stream_id ${id}`);
   }
 
-  /** Runs `work` once the requests before are over. */
+  /** Runs `work` once the earlier requests have ended. */
   async #inTurn<T>(opened: OpenStream, work: (stream: Stream) => Promise<T>): Promise<T> {
     const { promise, resolve } = Promise.withResolvers<void>();
     const before = opened.turn;

@@ -1,5 +1,5 @@
 /**
- * Scans SQL text for what the server must know before SQLite parses it: statement boundaries, parameters, and
+ * Scans SQL text for facts needed before SQLite parses it: statement boundaries, parameters, and
  * whether statements write. It never decides permissions; the authorizer does.
  */
 

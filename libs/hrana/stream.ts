@@ -234,7 +234,7 @@ function readOnly(): HranaError {
   return new HranaError('SQLITE_READONLY', 'SQLite error: attempt to write a readonly database');
 }
 
-/** Keeps an SQL text under the number that the client chose. Throws HranaError `PROTOCOL_ERROR`. */
+/** Stores an SQL text under the number chosen by the client. Throws HranaError `PROTOCOL_ERROR`. */
 export function storeSql(stored: Map<number, string>, { sql, sql_id: id }: JsonObject): void {
   if (typeof sql !== 'string' || !Number.isSafeInteger(id)) {
     throw protocolError('store_sql needs sql and a number as sql_id');

@@ -1,9 +1,9 @@
 /**
- * Transactions that a client opens for its user, as `transaction()` and `batch()` of @libsql/client do: a
- * BEGIN whose rows it does not want, and steps that depend on it. A statement of the user may end such a
- * transaction (ROLLBACK, INSERT OR ROLLBACK); later ones must not be saved on their own. Hrana 3 has a
- * condition for that, `not(is_autocommit)`. The client speaks Hrana 2 unless it is told otherwise, and can
- * send none there: such steps are treated as if they had it.
+ * Transactions that a client opens for its user, like `transaction()` and `batch()` of
+ * @libsql/client: a BEGIN whose rows are not requested, and steps that depend on it. A statement of
+ * the user may end such a transaction (ROLLBACK, INSERT OR ROLLBACK); later ones must not be saved
+ * on their own. Hrana 3 has a condition for that, `not(is_autocommit)`. By default the client
+ * speaks Hrana 2, where it cannot send this condition: such steps are treated as if they had it.
  */
 import { HranaError } from './error.ts';
 import { isObject } from './json.ts';
@@ -13,7 +13,7 @@ type Boundary = SqlStatement['boundary'];
 
 /** The transaction of one stream. */
 export class UserTransaction {
-  /** The client sends statements of its user that belong into one transaction, be it open or not. */
+  /** The client sends its user's statements for one transaction, whether it is open or not. */
   isBegun = false;
   /** The client itself sent BEGIN, in a request of its own. */
   #isBeginSent = false;
@@ -49,7 +49,7 @@ export class UserTransaction {
 
 interface Step {
   readonly index: number;
-  /** The condition of the step, which is met. */
+  /** The step's condition, which is true. */
   readonly condition: unknown;
   readonly boundary: Boundary;
   readonly wantsRows: boolean;
@@ -69,7 +69,7 @@ export class StepsOfTransaction {
     this.#isEarlier = transaction.isBegun;
   }
 
-  /** False: the step belongs to a transaction that is over. */
+  /** False: the step belongs to a transaction that has ended. */
   mayRun({ index, condition, boundary, wantsRows }: Step, isAutocommit: boolean): boolean {
     const before = stepBefore(condition);
     if (typeof before === 'number' && this.#begins.has(before) && wantsRows) this.#transaction.isBegun = true;

@@ -1,6 +1,6 @@
 /**
- * Queue of writers: SQLite has one writer, and waiting inside SQLite would block the stream that could end
- * the wait. So streams wait here, first come, first served.
+ * Queue of writers: SQLite has one writer, and waiting inside SQLite would block the stream that
+ * could end the wait. So streams wait here, in order of arrival.
  */
 
 interface Waiting<Owner> {

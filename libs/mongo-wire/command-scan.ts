@@ -4,7 +4,7 @@ import { BEYOND_LENGTH, FIXED_BYTES, Malformed, REGEX } from '../mongo/index.ts'
 export interface CommandScan {
   /** The first field: `find`. */
   readonly name: string;
-  /** `$db`; null: it does not say. */
+  /** `$db`; null: missing. */
   readonly database: string | null;
 }
 

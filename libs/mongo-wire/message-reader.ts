@@ -1,4 +1,4 @@
-/** Cuts a client's bytes into messages, one at a time: the rest waits in the socket. */
+/** Splits a client's bytes into messages, one at a time: the rest waits in the socket. */
 import type { Socket } from 'node:net';
 import { Malformed } from '../mongo/index.ts';
 import { HEADER_BYTES, MAX_MESSAGE_BYTES } from './wire-messages.ts';
@@ -13,7 +13,7 @@ const UNAUTHENTICATED_RECEIVE_MS = 5000;
 
 export interface ReaderOptions {
   readonly isKnown: () => boolean;
-  /** Resolves when a large message may come, with a function to call when it was handled. */
+  /** Resolves when a large message may be received, with a function to call when it was handled. */
   readonly takeTurn: () => Promise<() => void>;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Messages of MongoDB's wire protocol, as bytes. Here nothing inside of a document is looked at: what reads
- * those of unauthenticated clients runs in the process of their own database.
+ * Messages of MongoDB's wire protocol, as bytes. Documents are not parsed here: those of clients
+ * are parsed in the process of their own database.
  */
 import { crc32c } from '@node-rs/crc32';
 import { Malformed, readSections, type Sections, sizeAt } from '../mongo/index.ts';
@@ -43,7 +43,7 @@ function endOf(message: Buffer, flags: number): number {
   return end;
 }
 
-/** The command of an OP_QUERY, which only greetings use any more. Throws Malformed. */
+/** The command of an OP_QUERY, which is only used for handshakes now. Throws Malformed. */
 export function readQuery(message: Buffer): Buffer {
   const nameAt = HEADER_BYTES + FLAGS_BYTES;
   const nameEnd = message.indexOf(0, nameAt);

@@ -1,6 +1,6 @@
 /**
- * The time of the command that runs now. A process runs one command at a time, so there is one of it. Code
- * that may take long with a single document says how many steps it takes, and is ended between them.
+ * The time of the running command. A process runs one command at a time, so there is one. Code that
+ * may take long with a single document reports its steps, and is interrupted between them.
  */
 import { CommandError } from './command-error.ts';
 
@@ -31,7 +31,7 @@ export function withinCommandTime<T>(remainingMs: (() => number) | null, work: (
   }
 }
 
-/** Throws OutOfTime when the current command's time is over. */
+/** Throws OutOfTime if the current command's time is over. */
 export function spend(steps = 1): void {
   left -= steps;
   if (left > 0) return;
@@ -39,7 +39,7 @@ export function spend(steps = 1): void {
   if (remaining !== null && remaining() <= 0) throw new OutOfTime();
 }
 
-/** Time that is left to the command that runs now, ms; infinite without a limit. */
+/** Time left for the running command, ms; infinite without a limit. */
 export function timeLeftMs(): number {
   return remaining?.() ?? Number.POSITIVE_INFINITY;
 }

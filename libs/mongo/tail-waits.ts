@@ -1,4 +1,4 @@
-/** Clients that wait at the end of a capped collection, each until its database executed something. */
+/** Clients that wait at the end of a capped collection, each until its database has executed a command. */
 
 /** Minimum time between two polls of one client, ms. */
 const REST_MS = 20;
@@ -6,7 +6,7 @@ const REST_MS = 20;
 export class TailWaits {
   readonly #waiting = new Map<string, Set<() => void>>();
 
-  /** Resolves when that database executed something, and after `ms` at the latest. */
+  /** Resolves when that database has executed a command, and after `ms` at the latest. */
   async wait(database: string, ms: number): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     const waiting = this.#waiting.get(database) ?? new Set();

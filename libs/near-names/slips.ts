@@ -1,4 +1,4 @@
-/** The distance between two names, in slips of a person who types. */
+/** The distance between two names, in typing errors. */
 
 /** Edit distance of two names: changed, missing, additional, or swapped letters. */
 export function slipsBetween(from: string, to: string): number {

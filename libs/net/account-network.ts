@@ -1,6 +1,6 @@
 /**
- * The network of one account: takes frames of its machines to each other and to its services. A machine
- * speaks for its own two addresses only, and everything that is neither ARP nor IPv4 is dropped.
+ * The network of one account: forwards frames between its machines and to its services. A machine
+ * may only use its own two addresses, and anything that is neither ARP nor IPv4 is dropped.
  */
 import { Gateway, type GatewayDeps } from './gateway.ts';
 import { ARP, arpQuestionIn, ETHERNET_BYTES, IPV4, ipPacketIn, LENGTH_BYTES } from './packets.ts';
@@ -71,7 +71,7 @@ export class AccountNetwork {
     this.#gateway.tick();
   }
 
-  /** Questions are answered here and never reach another machine, so that none can spoof another. */
+  /** ARP requests are answered here and never reach another machine, so that none can spoof another. */
   #answerArp(port: SwitchPort, frame: Buffer): void {
     const question = arpQuestionIn(frame);
     if (question === null || question.sender !== port.ip || port.mac.compare(question.senderMac) !== 0)

@@ -9,7 +9,7 @@ import { ipNumber, type SwitchPort } from './switch-port.ts';
 import { TcpConnection } from './tcp-connection.ts';
 
 export interface GatewayDeps {
-  /** Machines that are connected now. */
+  /** Connected machines. */
   readonly members: () => readonly SwitchPort[];
   /** The number of the account's database with that name; null: none. */
   readonly findDatabase: (name: string) => Promise<number | null>;
@@ -124,7 +124,7 @@ export class Gateway {
     );
   }
 
-  /** Undefined: no answer now, as there were too many questions. */
+  /** Undefined: no answer now, because there were too many questions. */
   #find(port: SwitchPort, name: string): Promise<readonly number[] | null | 'refused'> | undefined {
     const base = (port.ip >>> 24) * 2 ** 24 + SERVICES;
     if (!name.endsWith(DOMAIN)) return Promise.resolve('refused');

@@ -4,7 +4,7 @@ const HEADER_BYTES = 12;
 const QUESTION_END_BYTES = 4;
 const TYPE_A = 1;
 const CLASS_IN = 1;
-/** Names follow what runs, and clients ask again soon. */
+/** Names change with the running machines, so clients should ask again soon. */
 const TTL_SECONDS = 5;
 const RESPONSE = 0x8000;
 const AUTHORITATIVE = 0x0400;
@@ -24,7 +24,7 @@ export interface Question {
   readonly bytes: Buffer;
 }
 
-/** null: nothing that gets an answer. */
+/** null: a message without an answer. */
 export function questionIn(message: Buffer): Question | null {
   if (message.length < HEADER_BYTES || message.readUInt16BE(4) !== 1) return null;
   const flags = message.readUInt16BE(2);
@@ -51,8 +51,8 @@ export function questionIn(message: Buffer): Question | null {
 }
 
 /**
- * `found`: its addresses; null: no such name; `refused`: a name outside our networks, for which clients ask
- * their other name server.
+ * `found`: its addresses; null: no such name; `refused`: a name outside our networks, for which
+ * clients ask their other name server.
  */
 export function answerTo(question: Question, found: readonly number[] | null | 'refused'): Buffer {
   const addresses = Array.isArray(found) && question.wantsAddress ? found.slice(0, MAX_ANSWERS) : [];

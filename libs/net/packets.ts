@@ -52,7 +52,7 @@ export interface ArpQuestion {
   readonly target: number;
 }
 
-/** null: the frame is not a question for an IPv4 address. */
+/** null: the frame is not a request for an IPv4 address. */
 export function arpQuestionIn(frame: Buffer): ArpQuestion | null {
   if (frame.length < ETHERNET_BYTES + ARP_BYTES) return null;
   // Ethernet, IPv4, lengths of 6 and 4, request.
@@ -102,7 +102,7 @@ export function datagramFrame(link: Link, { payload, ...ends }: Datagram): Buffe
   const at = writeIpHeader(frame, ends, PROTOCOL.udp);
   frame.writeUInt16BE(ends.fromPort, at);
   frame.writeUInt16BE(ends.toPort, at + 2);
-  // No checksum, which IPv4 allows: the wire is memory of this host.
+  // No checksum, which IPv4 allows: frames are passed in this host's memory.
   frame.writeUInt16BE(UDP_BYTES + payload.length, at + 4);
   frame.set(payload, at + UDP_BYTES);
   return frame;

@@ -1,4 +1,7 @@
-/** One end of a guest's wire: cuts bytes into frames, and queues frames for it while there is room. */
+/**
+ * One end of a guest's connection: splits bytes into frames, and queues frames for it while there
+ * is room.
+ */
 import { connect, type Socket } from 'node:net';
 import { LENGTH_BYTES } from './packets.ts';
 
@@ -23,7 +26,7 @@ export interface SwitchPortDeps {
 }
 
 const CONNECT_MS = 5000;
-/** A guest whose QEMU names a longer frame is broken; the device has an MTU of 9000. */
+/** A guest whose QEMU announces a longer frame is broken; the device has an MTU of 9000. */
 const MAX_FRAME_BYTES = 65_550;
 /** Frames from neighbours above this are dropped, as a switch does. */
 const FULL_BYTES = 512 * 1024;
@@ -53,7 +56,7 @@ export class SwitchPort {
     this.#socket.on('close', () => deps.onClosed(this));
   }
 
-  /** Resolves once it is connected, or not. */
+  /** Resolves once it is connected, or failed. */
   whenReady(): Promise<boolean> {
     return new Promise((resolve) => {
       const late = setTimeout(() => this.close(), CONNECT_MS);
@@ -81,7 +84,8 @@ export class SwitchPort {
         this.#socket.uncork();
       });
     }
-    // A frame that waits is copied: a short one would keep all in memory that its sender sent with it.
+    // A waiting frame is copied: a short one would otherwise keep everything in memory that arrived
+    // with it.
     this.#socket.write(this.#isBehind ? Buffer.from(framed) : framed);
   }
 

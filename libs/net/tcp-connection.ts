@@ -1,7 +1,8 @@
 /**
- * The service's end of one TCP connection of a guest (RFC 9293). The wire to QEMU neither loses nor reorders
- * frames, so a gap is asked for again instead of kept, and nothing controls congestion; a guest that was
- * halted or restarted is still found out by retransmission and probes.
+ * The service's end of one TCP connection of a guest (RFC 9293). The connection to QEMU neither
+ * loses nor reorders frames, so data after a gap is dropped and requested again, and there is no
+ * congestion control; a guest that was halted or restarted is still detected by retransmission and
+ * probes.
  */
 import type { Duplex } from 'node:stream';
 import { GatheredWrites } from './gathered-writes.ts';
@@ -75,7 +76,8 @@ export class TcpConnection {
     this.#allowed = this.#expected;
     this.#heardAt = deps.now();
     this.#probedAt = this.#heardAt;
-    // A clock of 4 µs (RFC 9293 §3.4.1): the guest's next connection of this port is not mixed up with it.
+    // A clock of 4 µs (RFC 9293 §3.4.1): the guest's next connection from this port is not confused
+    // with this one.
     this.#una = Math.floor(this.#heardAt * 250) >>> 0;
     this.#next = this.#una;
     this.#furthest = this.#una;
@@ -88,7 +90,7 @@ export class TcpConnection {
       this.pump();
     });
     service.once('close', () => {
-      // Bytes that it sent before its end still go out; the guest's lead nowhere.
+      // Bytes sent before its end are still delivered; the guest's are dropped.
       if (!this.#serviceEnded) this.abort();
     });
     this.#sendSyn();
@@ -105,7 +107,8 @@ export class TcpConnection {
       return;
     }
     if ((flags & FLAG.syn) !== 0) {
-      // Ours got lost, or the guest has forgotten this connection and will reset it by our answer.
+      // Our segment was lost, or the guest no longer has this connection and will reset it when it
+      // receives our answer.
       if (!this.#isOpen) this.#sendSyn();
       else this.#sendAck();
       return;
@@ -145,7 +148,7 @@ export class TcpConnection {
       this.#dueAt = this.#deps.now() + this.#rto;
   }
 
-  /** To be called a few times a second. */
+  /** Call several times a second. */
   tick(): void {
     const now = this.#deps.now();
     if (now - this.#heardAt > DEAD_MS) this.abort();
@@ -162,7 +165,7 @@ export class TcpConnection {
       return;
     }
     this.#next = this.#una;
-    // A guest whose window is closed may have opened it unheard.
+    // A guest with a closed window may have opened it without our knowing.
     if (this.#queued > 0 && this.#peerWindow === 0) this.#send(FLAG.ack, this.#slice(0, 1));
     this.pump();
   }
@@ -201,7 +204,7 @@ export class TcpConnection {
     const known = after(this.#expected, seq);
     const isEnd = (flags & FLAG.fin) !== 0;
     if (payload.length === 0 && !isEnd) {
-      // A probe of the guest's, before the window.
+      // A probe by the guest, before the window.
       if (known !== 0) this.#owesAck = true;
       return;
     }

@@ -9,7 +9,7 @@ import { S3Error } from './s3-error.ts';
 
 /** MD5 is for `Content-MD5` and ETags; it has no checksum header. */
 export type ChecksumAlgorithm = DigestName;
-/** The checksum of an object in parts covers theirs, or its bytes. */
+/** The checksum of an object in parts covers the parts' checksums, or its bytes. */
 export type ChecksumType = 'COMPOSITE' | 'FULL_OBJECT';
 
 /** The algorithms with a header of their own. */
@@ -19,7 +19,7 @@ export const IN_HEADERS: readonly ChecksumAlgorithm[] = ['CRC32', 'CRC32C', 'CRC
 class Field {
   readonly #polynomial: bigint;
   readonly #one: bigint;
-  /** x^(2^n) for each n so far. */
+  /** x^(2^n), for n from 0 on. */
   readonly #squares: bigint[];
   #lastLength = -1;
   #lastPower = 0n;
@@ -62,7 +62,8 @@ class Field {
 const fields = new Map<CrcName, Field>();
 
 /**
- * The CRC of a text whose beginning has the CRC `a`, and its other `lengthOfB` bytes `b`. Reads none of them.
+ * The CRC of a text, from the CRC `a` of its beginning and that of its other `lengthOfB` bytes `b`.
+ * Reads no bytes.
  */
 // biome-ignore lint/complexity/useMaxParams: two CRCs, in this order
 export function combineCrc(algorithm: CrcName, a: Buffer, b: Buffer, lengthOfB: number): Buffer {
@@ -97,7 +98,7 @@ export function readChecksum(algorithm: ChecksumAlgorithm, text: string): Buffer
 }
 
 export interface HeaderChecksums {
-  /** Null: none is mentioned. Without a value and not in a trailer, it is only named. */
+  /** Null: none is mentioned. Without a value and not in a trailer, only the algorithm is named. */
   readonly algorithm: ChecksumAlgorithm | null;
   readonly value: Buffer | null;
   /** The value follows the body. */

@@ -1,5 +1,5 @@
 /**
- * Takes the frames of `aws-chunked` bodies off, and checks their signatures.
+ * Removes the frames of `aws-chunked` bodies, and checks their signatures.
  * https://docs.aws.amazon.com/AmazonS3/latest/API/sigv4-streaming.html
  */
 import { createHash, createHmac, type Hash, timingSafeEqual } from 'node:crypto';
@@ -13,7 +13,7 @@ export interface ChunkedBodyOptions {
   readonly trailer: boolean;
   /** `x-amz-decoded-content-length`; null if missing. */
   readonly decodedLength: number | null;
-  /** The names in `x-amz-trailer`, in any case: exactly these must come. */
+  /** The names in `x-amz-trailer`, in any case: exactly these must follow. */
   readonly declaredTrailers: readonly string[];
   /** Null only for an anonymous request, whose chunks are not signed. */
   readonly verified: VerifiedSignature | null;
@@ -42,9 +42,8 @@ function badTrailer(why: string): S3Error {
 }
 
 /**
- * Synchronous: bytes go in as they come, split anywhere, and what they hold comes out. Once a call has
- * thrown, nothing that came out may be kept: a chunk's bytes come out before its signature is known to be
- * good.
+ * Synchronous: accepts bytes split anywhere, and returns their content. Once a call has thrown,
+ * discard everything returned: a chunk's bytes are returned before its signature is verified.
  */
 export class ChunkedBody {
   readonly #options: ChunkedBodyOptions;
@@ -68,7 +67,7 @@ export class ChunkedBody {
   #trailersVerified = false;
   #endedPlainly = false;
   #hashesHere = true;
-  /** Signatures of chunks that are still being hashed elsewhere. */
+  /** Signatures of chunks that worker threads are still hashing. */
   readonly #unverified: Link[] = [];
   readonly #lastParts = new WeakSet<Uint8Array>();
   #isForged = false;
@@ -111,7 +110,7 @@ export class ChunkedBody {
     return this.#options.signed;
   }
 
-  /** Others hash the chunks and pass the results to tookHashes(). Call before the first byte. */
+  /** Worker threads hash the chunks and pass the results to tookHashes(). Call before the first byte. */
   leaveHashing(): void {
     this.#hashesHere = false;
   }
@@ -130,8 +129,8 @@ export class ChunkedBody {
   }
 
   /**
-   * Throws S3Error SignatureDoesNotMatch for a chunk that is not as signed; at the end, also for one that was
-   * not hashed.
+   * Throws S3Error SignatureDoesNotMatch for a chunk with another signature; at the end, also for
+   * one that was not hashed.
    */
   assertVerified(isEnd: boolean): void {
     if (this.#isForged || (isEnd && this.#unverified.length > 0)) throw new S3Error('SignatureDoesNotMatch');
@@ -248,7 +247,8 @@ export class ChunkedBody {
     this.#endedPlainly = isPlain && line !== '';
     if (line === '') {
       if (isPlain) throw incomplete('a line does not end in CR LF');
-      // Amazon's text and some clients end each trailer in LF, and have CR LF before the signature.
+      // Amazon's documentation and some clients end each trailer with LF, and have CR LF before the
+      // signature.
       if (followsPlain && this.#options.signed && !this.#trailersVerified) return;
       this.#finish();
       return;

@@ -1,5 +1,5 @@
 /**
- * Credentials of AWS Signature Version 4, as the Authorization header or the query of a request states them,
+ * Credentials of AWS Signature Version 4, from the Authorization header or the query of a request,
  * and the body that they cover.
  */
 
@@ -133,7 +133,7 @@ export function readHeaderCredentials(authorization: string, headers: RawHeaders
   return { ...credential, ...common, mode: 'header', expiresSeconds: null };
 }
 
-/** Amazon answers 400; the suites that clients are tested with expect 403 for a time that cannot be. */
+/** Amazon responds 400; the common test suites expect 403 for an impossible time. */
 function readExpires(text: string): number {
   const seconds = /^-?\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
   if (Number.isNaN(seconds)) throw queryMalformed('X-Amz-Expires should be a number');
@@ -235,7 +235,7 @@ export function payloadOf(value: string): Payload {
   throw refused(value);
 }
 
-/** The payload of a presigned request is what its signed query says, never what an unsigned header says. */
+/** The payload of a presigned request is defined by its signed query, never by an unsigned header. */
 function presignedPayload(inQuery: string | undefined, headers: RawHeaders): Payload {
   const streaming = headers.get('x-amz-content-sha256')?.find((value) => value.startsWith('STREAMING-'));
   const payload = payloadOf(inQuery ?? UNSIGNED_PAYLOAD);

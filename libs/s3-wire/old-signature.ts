@@ -1,7 +1,7 @@
 /**
- * AWS Signature Version 2. It covers neither the body nor all headers, so in headers it is off unless the
- * operator wants it for old clients. In presigned URLs boto3 uses it by default with an endpoint of one's
- * own. https://docs.aws.amazon.com/AmazonS3/latest/API/RESTAuthentication.html
+ * AWS Signature Version 2. It covers neither the body nor all headers, so in headers it is off
+ * unless the operator enables it for old clients. In presigned URLs boto3 uses it by default with
+ * custom endpoints. https://docs.aws.amazon.com/AmazonS3/latest/API/RESTAuthentication.html
  */
 import { createHmac } from 'node:crypto';
 import type { Payload } from './credentials.ts';
@@ -25,9 +25,9 @@ const SIGNED_PARAMETERS =
 type Pair = readonly [name: string, value?: string];
 
 /**
- * The claim of a request that is signed so; null for every other one, and without `inHeaders` for one that is
- * signed in its headers. `hostBucket`: the bucket in the name of the host. Throws S3Error InvalidArgument,
- * AccessDenied.
+ * The claim of a request signed with this version; null for all others, and without `inHeaders` for
+ * one signed in its headers. `hostBucket`: the bucket in the host name. Throws S3Error
+ * InvalidArgument, AccessDenied.
  */
 export function oldClaim(
   head: RequestHead,
@@ -38,7 +38,7 @@ export function oldClaim(
   const [authorization] = headers.get('authorization') ?? [];
   const inQuery = pairs.some(([name]) => name === 'AWSAccessKeyId');
   if (inQuery && authorization === undefined) return queryClaim(head, { headers, pairs, hostBucket });
-  // Two signatures are refused by who reads the newer kind.
+  // Two signatures are refused by the reader of version 4.
   if (!inHeaders || inQuery || authorization === undefined || !/^AWS(?: |$)/.test(authorization)) return null;
   return headerClaim(head, { headers, pairs, hostBucket, authorization });
 }
@@ -100,9 +100,9 @@ function queryClaim(head: RequestHead, parts: Parts): Claim {
 interface Signed extends Parts {
   readonly accessKeyId: string;
   readonly signature: string;
-  /** The text that is signed. */
+  /** The string to sign. */
   readonly date: string;
-  /** Throws S3Error outside of the request's time. */
+  /** Throws S3Error outside the validity of the request. */
   readonly check: (nowMs: number) => void;
 }
 
@@ -124,7 +124,7 @@ function claimOf(head: RequestHead, { accessKeyId, signature, check, ...parts }:
   return { accessKeyId, payload: payloadOf(head, head.headers), verify };
 }
 
-/** Clients that send trailers say so with no word of version 4. */
+/** Clients that send trailers announce them without version 4's values. */
 function payloadOf(head: RequestHead, headers: RawHeaders): Payload {
   const isFramed =
     headers.has('x-amz-trailer') && /\baws-chunked\b/.test(textOf(headers, 'content-encoding'));
@@ -163,7 +163,7 @@ function textOf(headers: RawHeaders, name: string): string {
   return (headers.get(name) ?? []).map((value) => value.trim().replace(/\s+/g, ' ')).join(',');
 }
 
-/** Decoded, a character per byte; a name without `=` has no value. */
+/** Decoded, one character per byte; a name without `=` has no value. */
 function queryPairs(rawQuery: string): Pair[] {
   const decoded = (text: string) =>
     text.replace(/%([0-9A-Fa-f]{2})/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));

@@ -1,4 +1,4 @@
-/** Digests without parts that are compiled for a platform, for the client. */
+/** Digests without platform-specific parts, for the client. */
 import { createHash } from 'node:crypto';
 // The namespace import, because Node has crc32 only from 20.15 on.
 import * as zlib from 'node:zlib';

@@ -140,7 +140,7 @@ export const S3_ERRORS = {
 export type S3Code = keyof typeof S3_ERRORS;
 
 export interface S3ErrorExtras {
-  /** Further elements of the document, for programs: `<BucketName>`, `<Region>`. Public. */
+  /** Additional elements of the document, for programs: `<BucketName>`, `<Region>`. Public. */
   readonly fields?: Readonly<Record<string, string>>;
   /** Response headers that belong to the error itself. */
   readonly headers?: Readonly<Record<string, string>>;
@@ -154,7 +154,7 @@ export class S3Error extends Error {
   readonly fields: Readonly<Record<string, string>>;
   readonly headers: Readonly<Record<string, string>>;
 
-  /** `message` is public; the code's own when left out. */
+  /** `message` is public; default: the code's own. */
   constructor(code: S3Code, message: string = S3_ERRORS[code].message, extras: S3ErrorExtras = {}) {
     super(message, extras.cause === undefined ? undefined : { cause: extras.cause });
     this.name = 'S3Error';

@@ -1,12 +1,12 @@
 /**
- * AWS Signature Version 4: one check for all modes, made before a body is read or an operation chosen.
+ * AWS Signature Version 4: one check for all modes, before a body is read or an operation chosen.
  * https://docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-authenticating-requests.html
  */
 import { createHmac, hash, timingSafeEqual } from 'node:crypto';
 import { type Payload, payloadOf, readHeaderCredentials, readQueryCredentials } from './credentials.ts';
 import { S3Error } from './s3-error.ts';
 
-/** The path of `/a?b` and of `http://host/a?b`, which proxies are sent. */
+/** The path of `/a?b` and of `http://host/a?b`, the form sent to proxies. */
 function pathAndQuery(rawUrl: string): string {
   if (rawUrl.startsWith('/')) return rawUrl;
   const [origin] = /^https?:\/\/[^/?]*/i.exec(rawUrl) ?? [];
@@ -17,7 +17,7 @@ function pathAndQuery(rawUrl: string): string {
   return rest;
 }
 
-/** At the first `?`: path and query, as sent. Throws InvalidURI for a target that has no path (`*`). */
+/** Split at the first `?`: path and query, as sent. Throws InvalidURI for a target without a path (`*`). */
 export function splitTarget(rawUrl: string): { readonly rawPath: string; readonly rawQuery: string } {
   const target = pathAndQuery(rawUrl);
   const mark = target.indexOf('?');
@@ -30,7 +30,7 @@ export interface RawRequest {
   readonly method: string;
   /** The request target. */
   readonly rawUrl: string;
-  /** Names and values in turn. */
+  /** Alternating names and values. */
   readonly rawHeaders: readonly string[];
 }
 
@@ -67,7 +67,7 @@ export interface SignedRequest {
   readonly signature: string;
 }
 
-/** The beginning of the chain of signatures that chunks have. */
+/** The start of the chunks' signature chain. */
 export interface VerifiedSignature {
   readonly signingKey: Buffer;
   /** The request's own signature, hex. */
@@ -77,7 +77,7 @@ export interface VerifiedSignature {
   readonly dateTime: string;
 }
 
-/** The sender that a request names. */
+/** The sender named by a request. */
 export interface Claim {
   readonly accessKeyId: string;
   readonly payload: Payload;
@@ -85,19 +85,19 @@ export interface Claim {
   readonly timeMs?: number;
   /** Presigned: headers in the query count after verification. */
   readonly isPresigned?: boolean;
-  /** null: its chunks are not signed. Throws S3Error as verifySignature does. */
+  /** null: its chunks are not signed. Throws the errors of verifySignature. */
   readonly verify: (secret: string, nowMs: number) => VerifiedSignature | null;
 }
 
 const MAX_SKEW_MS = 15 * 60_000;
 const MAX_KEYS = 1000;
 
-/** Signing keys by key id, date and region, each with the secret it came from; the oldest goes first. */
+/** Signing keys by key id, date and region, each with its secret; the oldest is dropped first. */
 const signingKeys = new Map<string, { readonly secret: string; readonly key: Buffer }>();
 
 /**
- * The sender a request names; null if it is anonymous. Throws S3Error for credentials that are malformed,
- * given twice or of a kind not offered here.
+ * The sender named by a request; null if it is anonymous. Throws S3Error for credentials that are
+ * malformed, duplicate or of an unsupported kind.
  */
 export function readCredentials(head: RequestHead): SignedRequest | null {
   const { headers } = head;
@@ -136,7 +136,8 @@ export function claimOf(head: RequestHead): Claim | null {
 }
 
 /**
- * The kind of body of an anonymous request. Throws S3Error for a word that needs a signature, or is unknown.
+ * The kind of body of an anonymous request. Throws S3Error for a value that needs a signature, or
+ * is unknown.
  */
 export function anonymousPayload(head: RequestHead): Payload {
   const [value] = head.headers.get('x-amz-content-sha256') ?? [];
@@ -145,7 +146,7 @@ export function anonymousPayload(head: RequestHead): Payload {
   throw new S3Error('AccessDenied', 'Signed chunks need a signed request');
 }
 
-/** A presigned URL must do what its signer intended: no header that S3 acts on may be added. */
+/** A presigned URL must do what its signer intended: no header with an effect in S3 may be added. */
 function checkAllSigned(headers: RawHeaders, signedHeaders: readonly string[]): void {
   const mustBeSigned = (name: string) =>
     name === 'host' || (name.startsWith('x-amz-') && name !== 'x-amz-content-sha256');
@@ -190,7 +191,7 @@ export function deriveKey(secret: string, date: string, region: string): Buffer 
   return hmac(hmac(hmac(hmac(`AWS4${secret}`, date), region), 's3'), 'aws4_request');
 }
 
-/** The owner of a signing key, which is good for a day. */
+/** The owner of a signing key, which is valid for a day. */
 type Scope = Pick<SignedRequest, 'accessKeyId' | 'date' | 'region'>;
 
 export function scopeText({ date, region }: Omit<Scope, 'accessKeyId'>): string {
@@ -255,9 +256,10 @@ function* canonicalRequests(
 }
 
 /**
- * Throws S3Error: AccessDenied (a header that is not signed, a presigned request outside of its time),
- * RequestTimeTooSkewed, SignatureDoesNotMatch. For an unknown key id, call it with a made-up secret: it takes
- * as long as for a wrong signature. `nowMs` is the time of day, in ms since 1970.
+ * Throws S3Error: AccessDenied (a header that is not signed, a presigned request outside its
+ * validity), RequestTimeTooSkewed, SignatureDoesNotMatch. For an unknown key id, call it with a
+ * random secret: it takes as long as for a wrong signature. `nowMs` is the time of day, in ms since
+ * 1970.
  */
 // biome-ignore lint/complexity/useMaxParams: the request, twice, and what it is checked against
 export function verifySignature(
@@ -304,7 +306,7 @@ function hex(byte: number): string {
   return `%${byte.toString(16).toUpperCase().padStart(2, '0')}`;
 }
 
-/** Decodes and encodes again as RFC 3986 does: upper-case digits, and nothing encoded that need not be. */
+/** Decodes and encodes again by RFC 3986: upper-case digits, and no unnecessary encoding. */
 function recoded(raw: string): string {
   return raw.replace(/%([0-9A-Fa-f]{2})|[^A-Za-z0-9\-._~]/g, (found, digits: string | undefined) => {
     const byte = digits === undefined ? found.charCodeAt(0) : Number.parseInt(digits, 16);
@@ -314,12 +316,12 @@ function recoded(raw: string): string {
 }
 
 /**
- * How the client may have written the path when it signed: as it was sent, which is S3's own rule, or
- * encoded, if it sent characters plainly that it encoded for signing; some then write `/` for `%2F`. All name
- * one key.
+ * The possible forms of the path that the client signed: as sent, which is S3's own rule, or
+ * encoded, if it sent characters plainly that it encoded for signing; some then write `/` for
+ * `%2F`. All identify one key.
  */
 export function* canonicalPaths(rawPath: string): Generator<string> {
-  // Most requests are over with the first.
+  // Most requests match the first.
   yield rawPath;
   const encoded = rawPath.split('/').map(recoded).join('/');
   if (encoded !== rawPath) yield encoded;
@@ -366,9 +368,9 @@ function collapsedOutsideQuotes(value: string): string {
 }
 
 /**
- * The lines of the signed headers, `name:value\n`, in the order in which the client names them. Clients
- * collapse spaces everywhere; by Amazon's older text, those within quotes stay: both are possible. A header
- * that is signed and missing counts as empty.
+ * The lines of the signed headers, `name:value\n`, in the client's order. Clients collapse spaces
+ * everywhere; in Amazon's older documentation, those within quotes are kept: both are possible. A
+ * header that is signed but missing counts as empty.
  */
 function* canonicalHeaders(headers: RawHeaders, names: readonly string[]): Generator<string> {
   const lines = (tidy: (value: string) => string) =>

@@ -1,11 +1,11 @@
 /**
- * Signature Version 4, for headers and for links. Paths are signed as they are: URLs tidy up `a//b` and
- * `../x`, which are names of objects like any other.
+ * Signature Version 4, for headers and for links. Paths are signed unchanged: URLs would normalize
+ * `a//b` and `../x`, which are valid object names.
  */
 import { ALGORITHM, basicIso, UNSIGNED_PAYLOAD } from './credentials.ts';
 import { scopeText, signatureFor } from './signature.ts';
 
-/** Headers that proxies change, and what the network adds. */
+/** Headers that proxies change or networks add. */
 const NOT_SIGNED = ['connection', 'content-length', 'expect', 'range', 'user-agent'];
 
 export interface ToSign {
@@ -48,8 +48,8 @@ export function queryText(query: Readonly<Record<string, string>>): string {
 }
 
 /**
- * All headers of a signed request, whose body its checksum vouches for, if it has one: the body itself is not
- * signed.
+ * All headers of a signed request. The body is not signed; its checksum protects it, if there is
+ * one.
  */
 export function signedHeaders(asked: ToSign, host: string, signer: Signer): Record<string, string> {
   const stated = stateOf(signer);
@@ -68,7 +68,7 @@ export function signedHeaders(asked: ToSign, host: string, signer: Signer): Reco
   return headers;
 }
 
-/** A link that needs no key, for so many seconds. `origin`: scheme and host. */
+/** A link that needs no key, valid for this many seconds. `origin`: scheme and host. */
 export function presignedUrl(
   asked: Omit<ToSign, 'headers'>,
   { origin, seconds }: { readonly origin: string; readonly seconds: number },

@@ -1,7 +1,7 @@
 /**
- * CRCs of up to 64 bits, eight bytes at a time, in WebAssembly that is made here: JavaScript has no fast
- * 64-bit integers (five times slower). The memory holds eight tables of 256 entries, and behind them the
- * bytes to go through.
+ * CRCs of up to 64 bits, eight bytes at a time, in WebAssembly generated here: JavaScript has no
+ * fast 64-bit integers (five times slower). The memory contains eight tables of 256 entries,
+ * followed by the bytes to process.
  */
 const TABLE_BYTES = 256 * 8;
 const DATA_AT = 8 * TABLE_BYTES;

@@ -1,4 +1,4 @@
-/** Asks a MongoDB engine for each of what a server of version 7.0 has. */
+/** Tests a MongoDB engine for each feature of a server of version 7.0. */
 import { type Db, type Document, MongoClient, MongoServerError } from 'mongodb';
 import { EXPRESSIONS } from './mongodb-expressions.ts';
 import * as probes from './mongodb-probes.ts';
@@ -6,7 +6,7 @@ import * as probes from './mongodb-probes.ts';
 const LIST = new Intl.ListFormat('en', { style: 'long', type: 'unit' });
 const ADMIN_COMMANDS = new Set('getCmdLineOpts getParameter setParameter currentOp killOp top'.split(' '));
 const OF_NO_COLLECTION = new Set(['$documents', '$listLocalSessions']);
-/** A cursor that is not there: the command is. */
+/** An unknown cursor: the command exists. */
 const CURSOR_NOT_FOUND = 43;
 
 type Ask = (db: Db, probe: Document, name: string) => Promise<unknown>;
@@ -22,7 +22,7 @@ async function makeIndex(db: Db, { key, ...options }: Document): Promise<void> {
   await db.collection('i').drop();
 }
 
-/** How each of a kind is asked for. */
+/** How to test each kind of feature. */
 const KINDS: readonly (readonly [kind: string, probes: Readonly<Record<string, unknown>>, ask: Ask])[] = [
   ['commands', probes.COMMANDS, (db, command, name) => databaseOf(db, name).command(command)],
   ['commands by their helpers', { renameCollection: {} }, (db) => all(db).rename('renamed')],
@@ -51,7 +51,7 @@ async function fill(db: Db): Promise<void> {
   await all(db).createIndex({ p: '2d' });
 }
 
-/** A row of the table: what is taken, and what is refused, with the code of its error. */
+/** A row of the table: accepted features, and refused ones with the code of the error. */
 async function rowOf(db: Db, [kind, examples, ask]: (typeof KINDS)[number]): Promise<string> {
   const [yes, no]: [string[], string[]] = [[], []];
   for (const [name, probe] of Object.entries(examples)) {
@@ -68,7 +68,7 @@ async function rowOf(db: Db, [kind, examples, ask]: (typeof KINDS)[number]): Pro
   return `| ${kind} | ${LIST.format(yes)} | ${no.length === 0 ? '–' : LIST.format(no)} |`;
 }
 
-/** The part of the page that is about the engine at that address. */
+/** The part of the page about the engine at that address. */
 export async function askMongodb(uri: string): Promise<string> {
   const client = await new MongoClient(uri).connect();
   const db = client.db();

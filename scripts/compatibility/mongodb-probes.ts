@@ -1,4 +1,4 @@
-/** What a server of MongoDB 7.0 has, by its manual, each with an example that it takes. */
+/** Features of a MongoDB 7.0 server, by its manual, each with a valid example. */
 import { type Document, Long } from 'bson';
 
 /** Commands that a user of one database may want; the value follows the command's name. */

@@ -1,14 +1,14 @@
-/** Statements that tell the SQL engines from what they stand for. */
+/** Statements that test the SQL engines against their originals. */
 
 export interface Probe {
   readonly what: string;
-  /** Run one after the other; the last decides. */
+  /** Run one after the other; the last one decides. */
   readonly statements: readonly string[];
-  /** Whether the original takes it, by its manual. */
+  /** Whether the original accepts it, by its manual. */
   readonly original: boolean;
-  /** What the first value of the first row must match; without one the statement has to be taken. */
+  /** The first value of the first row must match this; without it, the statement must be accepted. */
   readonly wants?: RegExp;
-  /** Run after them: it must be refused. */
+  /** Run afterwards: it must be refused. */
   readonly refused?: string;
 }
 
@@ -22,7 +22,7 @@ const value = (what: string, wants: RegExp, ...statements: readonly string[]): P
   wants,
 });
 
-/** In each probe there is a table `t (id, a, j, s)` with one row; what is made is named `made`. */
+/** Each probe has a table `t (id, a, j, s)` with one row; created objects are named `made`. */
 export const MYSQL: readonly Probe[] = [
   value(
     'column type `JSON` of its own',

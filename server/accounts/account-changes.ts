@@ -1,4 +1,4 @@
-/** Changes of another's account by an administrator: its address, its rights, its end. */
+/** Changes of another account by an administrator: its address, rights and end. */
 import type { Call } from '../calls/principal.ts';
 import type { Change } from '../metadata/change.ts';
 import type { Statement } from '../metadata/metadata.ts';
@@ -14,7 +14,7 @@ import { EXPIRED, setAdministrator, setAuditor, setExpiry, setMustChange } from 
 import type { PasswordChecks } from './sign-in/password-checks.ts';
 import type { AccountRow, AccountStore } from './store.ts';
 
-/** Members that are missing stay as they are. */
+/** Missing members do not change. */
 export interface WantedChange {
   readonly email?: string | undefined;
   readonly is_admin?: boolean | undefined;
@@ -45,8 +45,8 @@ export class AccountChanges {
 
   /**
    * Adds the change to a commit. Throws `account_not_found`, `invalid_request`, `email_taken`,
-   * `password_required` (for another address or other rights), `operator_required`; the commit is refused
-   * with `last_administrator` when nobody would be left.
+   * `password_required` (for another address or other rights), `operator_required`; the commit is
+   * refused with `last_administrator` if no administrator would be left.
    */
   async apply(change: Change, call: Call, target: WantedChange & { readonly id: number }): Promise<void> {
     const { store, checks } = this.#deps;
@@ -57,7 +57,7 @@ export class AccountChanges {
     if (row === undefined) throw accountNotFound();
     if ([email, isAdmin, isAuditor].some((wanted) => wanted !== undefined))
       await checks.assertFresh(call.principal);
-    // Whoever reads another administrator's mail could set a new password by it.
+    // Someone who reads another administrator's mail could set a new password with it.
     if (email !== undefined && id !== call.principal.accountId) assertMayOpen(call.principal, row);
     if (email !== undefined) await this.#setEmail(change, row, email);
     if (isAdmin !== undefined && isAdmin !== (row.is_admin === 1)) {
@@ -90,7 +90,7 @@ export class AccountChanges {
       await this.#deps.askToConfirm(change, { ...row, email });
   }
 
-  /** An account that was suspended at its end is resumed when the end is moved. */
+  /** An account that expired is resumed when its end is moved to a later time. */
   #setEnd(change: Change, row: AccountRow, end: string | null): void {
     const { store, clock, reactivation } = this.#deps;
     const at = end === null ? null : readTime('expires_at', end);

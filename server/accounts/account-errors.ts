@@ -1,4 +1,4 @@
-/** Refusals that several services of accounts share. */
+/** Errors that several services of accounts share. */
 import type { Principal } from '../calls/principal.ts';
 import { AppError } from '../platform/errors.ts';
 import type { AccountRow } from './store.ts';
@@ -35,8 +35,9 @@ export function lastAdministrator(): AppError {
 }
 
 /**
- * Throws `operator_required` for the account of an administrator, unless the operator on the host calls: what
- * gives one administrator the account of another would let one stolen key take all of them.
+ * Throws `operator_required` for the account of an administrator, unless the operator on the host
+ * calls: if one administrator could take over another's account, one stolen key could take all of
+ * them.
  */
 export function assertMayOpen({ via }: Principal, { is_admin, username }: AccountRow): void {
   if (is_admin === 0 || via === 'control') return;

@@ -1,7 +1,7 @@
-/** Ids of accounts, as texts name them. */
+/** Ids of accounts, as written in texts. */
 import { accountNotFound } from './account-errors.ts';
 
-/** Text that is no id names no account. */
+/** Text that is not an id matches no account. */
 export function accountIdOf(params: { id: string }): number {
   const id = parseAccountId(params.id);
   if (id === undefined) throw accountNotFound();

@@ -1,4 +1,4 @@
-/** Rows as the API shows them. */
+/** Rows as shown by the API. */
 import type { Principal } from '../calls/principal.ts';
 import type { MailAbout } from '../mail/outbox.ts';
 import { formatTime, formatTimeOrNull } from '../platform/clock.ts';
@@ -11,7 +11,7 @@ export function nameOf({ accountId, username }: Principal): string {
   return accountId === 0 ? 'the operator' : `${username} (account ${accountId})`;
 }
 
-/** `apiKey`: null when the caller may not see it. */
+/** `apiKey`: null if the caller may not see it. */
 export function describeAccount(row: AccountRow, apiKey: string | null): Account {
   return {
     id: row.id,

@@ -1,4 +1,4 @@
-/** Accounts: they register, are shown and changed. */
+/** Accounts: registered, read and changed. */
 import type { Call, Principal } from '../calls/principal.ts';
 import type { Registration as RegistrationPolicy } from '../config/registrations.ts';
 import type { MailAbout } from '../mail/outbox.ts';
@@ -63,7 +63,10 @@ export interface CreateOptions {
   readonly apiKey?: string;
   /** The invitation's terms apply to the new account. */
   readonly invited?: Invited;
-  /** The address is its holder's for certain: a link that only its mailbox got made the account. */
+  /**
+   * The address is known to belong to the holder: the account was created by a link sent only to
+   * that mailbox.
+   */
   readonly isConfirmed?: boolean;
   /** false: the address is shown but not claimed, and cannot be used to log in. */
   readonly claimEmail?: boolean;
@@ -94,9 +97,9 @@ export interface AccountsDeps {
   readonly signupMicro: number;
   /** The right to register without an administrator. */
   readonly registration: RegistrationPolicy;
-  /** The remaining credits, micro-credits, less usage that was not charged yet. */
+  /** The remaining credits, micro-credits, less usage that is not charged yet. */
   readonly balance?: (accountId: number) => Promise<{ readonly free: bigint; readonly held: bigint }>;
-  /** Whether this cloud sends mail, by which addresses are confirmed. */
+  /** Whether this cloud sends mail, which confirms addresses. */
   readonly sendsMail: boolean;
   /** Adds a mail to the commit that asks the holder of an address to confirm it. */
   readonly askToConfirm: (
@@ -122,8 +125,8 @@ export class Accounts {
   }
 
   /**
-   * An account with its key and its sign-up credits, all in one commit. Throws what register does, but
-   * `registration_closed`.
+   * An account with its key and its sign-up credits, all in one commit. Throws the errors of
+   * register, except `registration_closed`.
    */
   create(recorder: Recorder, fields: NewAccount, options: CreateOptions): Promise<Account> {
     return this.#make(recorder, fields, { ...options, present: (account) => account });
@@ -135,7 +138,7 @@ export class Accounts {
     options: CreateOptions & { readonly present: (account: Account) => T },
   ): Promise<T> {
     assertAccountFields(fields);
-    // Asked before hashing because that costs 60 ms; the commit decides.
+    // Checked before hashing because that costs 60 ms; the commit decides.
     await this.#assertFree(fields, options);
     const { passwords, clock, apiKeys, changes, store } = this.#deps;
     const { username, email, password, address } = fields;
@@ -211,7 +214,10 @@ export class Accounts {
     change.addAll(transfer(granted));
   }
 
-  /** The caller's account. The key is shown to itself, and to a session whose password was given lately. */
+  /**
+   * The caller's account. The key is shown to itself, and to a session whose password was confirmed
+   * recently.
+   */
   async profile(principal: Principal): Promise<Account> {
     const row = await this.#own(principal);
     const left = await this.#deps.balance?.(row.id);

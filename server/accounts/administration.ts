@@ -46,7 +46,7 @@ export interface Adjustment {
   /** Credits; negative amounts are deducted. */
   readonly amount: number;
   readonly reason: string;
-  /** Chosen by the caller: makes a repeated request book only once. */
+  /** Chosen by the caller, so that a repeated request books only once. */
   readonly transferId?: string | undefined;
 }
 
@@ -84,9 +84,10 @@ export class Administration {
   }
 
   /**
-   * Grants credits, or takes them away when `amount` is negative. With the id of an equal adjustment that was
-   * made before it changes nothing. Throws `invalid_request`, `account_not_found`, `insufficient_credits` (it
-   * would fall below zero), `transfer_exists` (the id is of another adjustment), `write_conflict`.
+   * Grants credits, or deducts them if `amount` is negative. Changes nothing if an equal adjustment
+   * with this id exists. Throws `invalid_request`, `account_not_found`, `insufficient_credits` (the
+   * balance would fall below zero), `transfer_exists` (another adjustment has the id),
+   * `write_conflict`.
    */
   async credit(call: Call, accountId: number, adjustment: Adjustment): Promise<AdminAccount> {
     const micro = toMicro(adjustment.amount, 'amount');
@@ -114,7 +115,7 @@ export class Administration {
     );
   }
 
-  /** The row with the balance that its owner sees: usage that is not charged yet counts as spent. */
+  /** The row with the balance as shown to its owner: usage that is not charged yet counts as spent. */
   async #shown(row: AccountRow): Promise<AccountRow> {
     const left = await this.#deps.balance?.(row.id);
     return left === undefined ? row : { ...row, credits_micro: left.free, held_micro: left.held };
@@ -176,8 +177,8 @@ export class Administration {
   }
 
   /**
-   * The account with its current key, which is made when there is none. Throws `account_not_found`,
-   * `password_required`, `operator_required`.
+   * The account with its current key, which is created if there is none. Throws
+   * `account_not_found`, `password_required`, `operator_required`.
    */
   async showKey(call: Call, accountId: number): Promise<Account> {
     const { apiKeys, changes, checks } = this.#deps;
@@ -191,8 +192,9 @@ export class Administration {
   }
 
   /**
-   * At start: makes `key` (any text) the key of the administrator `admin`, created if missing. If a user
-   * without administrator rights has that name, the next free of `admin-2`, `admin-3`, … is used.
+   * At start: makes `key` (any text) the key of the administrator `admin`, who is created if
+   * missing. If a user without administrator rights has that name, the next free name of `admin-2`,
+   * `admin-3`, … is used.
    */
   async ensureAdminKey(key: string): Promise<void> {
     const { store, accounts, apiKeys, authenticator, changes } = this.#deps;
@@ -213,7 +215,7 @@ export class Administration {
     }
   }
 
-  /** Throws `transfer_exists` when another transfer has the id. */
+  /** Throws `transfer_exists` if another transfer has the id. */
   async #isBooked(booking: Booking): Promise<boolean> {
     const row = await this.#deps.store.transfer(booking.id);
     if (row === undefined) return false;

@@ -1,4 +1,4 @@
-/** The SQL of the end of accounts: closed, opened again, removed. */
+/** SQL of the end of accounts: closed, reopened, removed. */
 import type { Reads, Statement } from '../metadata/metadata.ts';
 
 /** Accounts that were closed long enough ago. */
@@ -7,7 +7,7 @@ export async function removableAccounts(reads: Reads, now: number): Promise<numb
   return (await reads.all<{ id: number }>(sql, now)).map(({ id }) => id);
 }
 
-/** The account can do nothing any more; it is removed at `removalAt` unless it is opened before. */
+/** Disables the account; it is removed at `removalAt` unless it is reopened before. */
 export function closeAccount(id: number, removalAt: number): Statement[] {
   return [
     {
@@ -21,8 +21,8 @@ export function closeAccount(id: number, removalAt: number): Statement[] {
 }
 
 /**
- * An administrator removes the account: its keys are refused, but kept, and no login opens it again. Refused
- * if it is to be removed already.
+ * An administrator removes the account: its keys are refused, but kept, and a login does not reopen
+ * it. Refused if its removal is scheduled already.
  */
 export function condemnAccount(id: number, to: { readonly at: number; readonly reason: string }): Statement {
   return {
@@ -43,7 +43,10 @@ export function keepAccount(id: number): Statement {
   };
 }
 
-/** Opens a closed account by a login. Refused as recordLogin is, and once its time is over. */
+/**
+ * Reopens a closed account by a login. Refused under the same conditions as recordLogin, and after
+ * its grace period.
+ */
 export function reopenAccount(
   id: number,
   login: { readonly passwordHash: string; readonly at: number },
@@ -70,8 +73,9 @@ export function removeAccount(id: number, at: number): Statement[] {
 }
 
 /**
- * Refused unless another administrator can act. The first statement has commits that ask the same wait for
- * each other, also on PostgreSQL, where two would each still see the other's account.
+ * Refused unless another administrator can act. The first statement makes concurrent commits with
+ * this check wait for each other, also on PostgreSQL, where each of two would still see the other's
+ * account.
  */
 export function expectOtherAdministrator(id: number): Statement[] {
   return [

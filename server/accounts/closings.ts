@@ -1,6 +1,7 @@
 /**
- * The end of an account. Its owner closes it: from then on nobody gets in and its machines are stopped, but
- * nothing is removed, and signing in opens it again. Some days later it is removed.
+ * The end of an account. Its owner closes it: from then on its credentials are refused and its
+ * machines are stopped, but nothing is removed, and signing in reopens it. Some days later it is
+ * removed.
  */
 import type { Call } from '../calls/principal.ts';
 import { BACKGROUND, type Change, type Changes } from '../metadata/change.ts';
@@ -48,9 +49,9 @@ export class Closings {
   }
 
   /**
-   * Closes the caller's account: keys and sessions end, machines are stopped and databases shut; name, e-mail
-   * address and data are kept until it is removed. Throws `scope_required`, `password_required`,
-   * `last_administrator`.
+   * Closes the caller's account: keys and sessions end, machines are stopped and databases closed;
+   * name, e-mail address and data are kept until it is removed. Throws `scope_required`,
+   * `password_required`, `last_administrator`.
    */
   async close(call: Call): Promise<ClosedAccount> {
     const { apiKeys, store, changes, clock, checks, keptDays } = this.#deps;
@@ -71,9 +72,10 @@ export class Closings {
   }
 
   /**
-   * An administrator removes another's account: nobody gets in from now on, its machines are stopped and its
-   * databases shut, and it is removed after the same time as a closed one, unless it is kept before. Throws
-   * `account_not_found`, `invalid_request` (the caller's own), `password_required`, `last_administrator`.
+   * An administrator removes another account: its credentials are refused from now on, its machines
+   * are stopped and its databases closed, and it is removed after the same time as a closed one,
+   * unless the removal is undone. Throws `account_not_found`, `invalid_request` (the caller's own),
+   * `password_required`, `last_administrator`.
    */
   async remove(call: Call, accountId: number, reason: string): Promise<AdminAccount> {
     const { store, changes, clock, checks, keptDays } = this.#deps;
@@ -98,7 +100,7 @@ export class Closings {
   }
 
   /**
-   * Undoes a removal, by its owner too, before its time is over. Throws `account_not_found`,
+   * Undoes a scheduled removal, also one by its owner. Throws `account_not_found`,
    * `write_conflict`.
    */
   async keep(call: Call, accountId: number): Promise<AdminAccount> {
@@ -114,8 +116,9 @@ export class Closings {
   }
 
   /**
-   * Removes accounts whose time is over: the name and the e-mail address become available, stored data
-   * becomes unreachable, machines are deleted. The ledger keeps its entries. Called periodically.
+   * Removes accounts whose grace period is over: the name and the e-mail address become available,
+   * stored data becomes unreachable, machines are deleted. The ledger keeps its entries. Called
+   * periodically.
    */
   async removeDue(): Promise<void> {
     const { reads, changes, clock } = this.#deps;

@@ -1,4 +1,4 @@
-/** Credits outside are decimal numbers; inside, money is a whole number of micro-credits. */
+/** The API has credits as decimal numbers; internally, money is a whole number of micro-credits. */
 import { invalidField } from '../platform/errors.ts';
 
 const MICRO_PER_CREDIT = 1_000_000;

@@ -1,7 +1,7 @@
 /**
- * Holders of e-mail addresses. An account holds the address it names, so that its holder can log in by it.
- * With mail, who confirms an address by a link gets it from an account that has not; so nobody can keep
- * another's.
+ * Holders of e-mail addresses. An account holds its address, so that it can log in with it. With
+ * mail, an account that confirms an address by a link takes it from an account that has not, so
+ * nobody can occupy another person's address.
  */
 import { AppError } from '../platform/errors.ts';
 import { foldEmail } from './account-fields.ts';
@@ -9,13 +9,13 @@ import type { AccountStore } from './store.ts';
 
 export interface EmailClaimsDeps {
   readonly store: AccountStore;
-  /** Whether this cloud sends mail, by which addresses can be confirmed. */
+  /** Whether this cloud sends mail, which confirms addresses. */
   readonly sendsMail: boolean;
 }
 
 /**
- * The folded address that an account may hold now, or null: an account that has not confirmed it holds it
- * until this one does. Throws `email_taken`. `ownId`: the account; 0: a new one.
+ * The folded address that an account may hold now, or null: an account that has not confirmed it
+ * holds it until this one does. Throws `email_taken`. `ownId`: the account; 0: a new one.
  */
 export async function claimOf(deps: EmailClaimsDeps, email: string, ownId = 0): Promise<string | null> {
   const { store, sendsMail } = deps;

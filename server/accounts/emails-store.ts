@@ -1,4 +1,4 @@
-/** The SQL of confirmed e-mail addresses, and of what an account gets mail about. */
+/** SQL of confirmed e-mail addresses, and of the subjects that an account gets mail about. */
 import type { Statement } from '../metadata/metadata.ts';
 import { foldEmail } from './account-fields.ts';
 
@@ -11,7 +11,7 @@ export function releaseUnconfirmed(folded: string, ownId: number): Statement {
   };
 }
 
-/** Refused if the account names another address by now. Conflicts with an account that has confirmed it. */
+/** Refused if the account has changed its address. Conflicts with an account that has confirmed it. */
 export function confirmEmail(id: number, email: string, at: number): Statement {
   return {
     sql: `UPDATE accounts SET email_folded = ?, email_verified_at = ?
@@ -21,7 +21,7 @@ export function confirmEmail(id: number, email: string, at: number): Statement {
   };
 }
 
-/** `about`: names with commas between; empty: nothing. */
+/** `about`: names separated by commas; empty: none. */
 export function setMailAbout(id: number, about: string): Statement {
   return {
     sql: 'UPDATE accounts SET mail_about = ? WHERE id = ? AND closed_at IS NULL',
@@ -30,7 +30,7 @@ export function setMailAbout(id: number, about: string): Statement {
   };
 }
 
-/** Another address is not confirmed yet; the same in other letters is. `claimed`: see claimOf(). */
+/** A different address is not confirmed yet; one that differs only in case is. `claimed`: see claimOf(). */
 export function setEmail(
   id: number,
   to: { readonly email: string; readonly claimed: string | null },

@@ -1,10 +1,10 @@
 /** SQL of the account fields that administrators set, such as the end. */
 import type { Awaitable, Reads, Statement } from '../metadata/metadata.ts';
 
-/** The reason of the suspension of an account whose end has come. */
+/** The reason for suspending an account that has expired. */
 export const EXPIRED = 'the account has expired';
 
-/** Accounts whose end has come and that are not suspended yet. */
+/** Expired accounts that are not suspended yet. */
 export function expiredAccounts(reads: Reads, now: number): Awaitable<{ id: number }[]> {
   return reads.all(
     'SELECT id FROM accounts WHERE expires_at <= ? AND is_active = 1 AND closed_at IS NULL ORDER BY id',
@@ -22,7 +22,7 @@ export function expireAccount(id: number, now: number, reason: string): Statemen
   };
 }
 
-/** null: the account has no end. */
+/** null: the account does not expire. */
 export function setExpiry(id: number, at: number | null): Statement {
   return {
     sql: 'UPDATE accounts SET expires_at = ? WHERE id = ? AND closed_at IS NULL',

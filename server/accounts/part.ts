@@ -1,4 +1,4 @@
-/** Makes accounts: registration, sessions, keys, administration. */
+/** Builds accounts: registration, sessions, keys, administration. */
 
 import type { Logger } from 'pino';
 import { ShortTokens } from '../calls/short-tokens.ts';
@@ -63,11 +63,11 @@ export interface AccountsDeps {
     Pick<AccountDeps, 'balance' | 'assignPlan'> &
     Pick<InvitationsDeps, 'hasPlan'>;
   readonly outbox: Outbox;
-  /** Other domains' part of an export, and its spools. */
+  /** Other domains' parts of an export, and its spools. */
   readonly exports: Pick<AccountExportsDeps, 'sources' | 'openSpool'>;
-  /** Where mail says the console is: as the settings say, or else where it listens. */
+  /** URL of the console in mail: from the settings, else the address it listens on. */
   readonly mailUrl: () => string;
-  /** Where users reach the API and the data origin, without a slash at the end. */
+  /** URLs of the API and the data origin for users, without a slash at the end. */
   readonly apiUrl: () => string;
   readonly dataUrl: () => string;
 }
@@ -91,7 +91,7 @@ const MINUTE_MS = 60_000;
 const FLUSH_MS = 5000;
 const CLOSING_MS = 10 * 60_000;
 
-/** Makes accounts, and the administrator that the settings name. */
+/** Builds accounts, and creates the administrator from the settings. */
 export async function accountsPart({
   config,
   clock,

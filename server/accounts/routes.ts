@@ -119,7 +119,7 @@ function logoutRoute({ sessions, secureCookies, publicUrl }: AccountRoutesDeps):
     isRepeatable: true,
     tag: 'accounts',
     summary: 'Log out: end the session of the token in Cloudlet-Session, and clear the cookie',
-    // Public: the cookie of a session that is over can be cleared too, though by no form of another site.
+    // Public: the cookie of an ended session can be cleared too, but not by a form of another site.
     permission: 'public',
     responses: { 200: shapes.Empty },
     errors: ['cross_site_request'],
@@ -311,7 +311,7 @@ function accessKeyRoutes({ accessKeys }: AccountRoutesDeps): Route[] {
   ];
 }
 
-/** A session that reads its own account sees its key. */
+/** A session that reads its own account gets its key. */
 function showsKeyToSession({ via }: Principal, answer: unknown): boolean {
   return via !== 'key' && (answer as { readonly api_key: string | null }).api_key !== null;
 }

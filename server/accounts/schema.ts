@@ -33,7 +33,7 @@ const Password = Type.String({
   maxLength: PASSWORD_MAX_LENGTH,
   description: `${PASSWORD_MIN_LENGTH} to ${PASSWORD_MAX_LENGTH} characters of any kind`,
 });
-// Only compared, so any text of bounded length will do.
+// Only compared, so any text of bounded length is accepted.
 const GivenPassword = Type.String({ maxLength: 1024 });
 
 export const RegisterBody = namedObject('NewAccount', {
@@ -323,7 +323,7 @@ export const AdminCreateBody = namedObject('AdminNewAccount', {
   is_admin: Type.Optional(Type.Boolean({ default: false })),
 });
 
-/** Members of a change by an administrator, beside the terms of billing. */
+/** Members that administrators can change, besides the terms of billing. */
 export const ADMIN_CHANGES = {
   email: Type.Optional(Email),
   is_admin: Type.Optional(

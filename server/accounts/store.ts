@@ -26,7 +26,7 @@ export interface AccountRow {
   readonly canonical_id: string;
   /** When an account closed by its owner is removed, unless the owner signs in before. */
   readonly removal_at: number | null;
-  /** The account is suspended from then on; null: it does not expire. */
+  /** End of the account, which is then suspended; null: it does not expire. */
   readonly expires_at: number | null;
   /** The invitation used at registration; null: none. */
   readonly invitation_id: string | null;
@@ -34,7 +34,7 @@ export interface AccountRow {
   readonly must_change: number;
   /** When its holder confirmed the address; null: not yet. */
   readonly email_verified_at: number | null;
-  /** Subjects of mail that it wants, with commas between. */
+  /** Subjects of mail that it wants, separated by commas. */
   readonly mail_about: string;
 }
 
@@ -196,7 +196,7 @@ export class AccountStore {
     );
   }
 
-  /** Whether a key (by its id) or session (by its cookie's hash) lets its account in at this time. */
+  /** Whether a key (by its id) or session (by its cookie's hash) is valid for its account at this time. */
   async isCredentialGood(via: 'key' | 'session', id: string, now: number): Promise<boolean> {
     const from = via === 'key' ? 'api_keys c' : 'sessions c';
     const name = via === 'key' ? 'key_id' : 'token_hash';
@@ -274,7 +274,7 @@ export class AccountStore {
     };
   }
 
-  /** Refused when the password is no longer `was`. */
+  /** Refused if the password is no longer `was`. */
   setPassword(id: number, change: { readonly was: string; readonly becomes: string }): Statement {
     return {
       sql: `UPDATE accounts SET password_hash = ?, must_change = 0
@@ -284,7 +284,7 @@ export class AccountStore {
     };
   }
 
-  /** null resumes; an account that its owner has closed stays shut. */
+  /** null resumes; an account closed by its owner stays closed. */
   setSuspended(id: number, reason: string | null): Statement {
     const isActive = reason === null ? 'CASE WHEN removal_at IS NULL THEN 1 ELSE 0 END' : '0';
     return {
@@ -332,7 +332,7 @@ export class AccountStore {
     return { sql: "DELETE FROM api_keys WHERE account_id = ? AND kind = 'main'", params: [accountId] };
   }
 
-  /** Refused when the account has `max` already. */
+  /** Refused if the account already has `max`. */
   insertAccessKey(row: NewAccessKeyRow, max: number): Statement {
     return {
       sql: `INSERT INTO api_keys (key_hash, account_id, key_id, kind, name, scopes, bucket_limits,

@@ -1,11 +1,11 @@
-/** Shows the audit log: to an owner what concerns its account, to administrators and auditors all. */
+/** Shows the audit log: an owner sees the entries of its account, administrators and auditors all. */
 import { type Principal, permits } from '../calls/principal.ts';
 import { formatTime } from '../platform/clock.ts';
 import { endOfTick } from '../platform/concurrency.ts';
 import { AppError } from '../platform/errors.ts';
 import type { AuditRow, AuditStore } from './store.ts';
 
-/** Empty texts and 0: anything. */
+/** Empty texts and 0: no filter. */
 export interface AuditFilter {
   /** null: of every account. */
   readonly accountId: number | null;
@@ -60,7 +60,7 @@ export class AuditLog {
   }
 }
 
-/** An actor is named by its id or by its name then. */
+/** An actor is found by its id, or by its name at that time. */
 function fits(row: AuditRow, { actor, action, target, outcome, from, to }: AuditFilter): boolean {
   if (actor !== '' && row.actor !== actor && String(row.actor_id) !== actor) return false;
   if (action !== '' && row.action !== action) return false;

@@ -20,7 +20,7 @@ export interface AuditVerification {
   /** Number of ranges, and of verified rows in them. */
   readonly ranges: number;
   readonly rows: number;
-  /** Ranges whose rows became too old: only their hashes are left. */
+  /** Ranges whose rows have expired: only their hashes are left. */
   readonly removed: number;
   /** Rows without a seal yet. */
   readonly unsealed: number;

@@ -1,4 +1,4 @@
-/** Makes the audit log. */
+/** Builds the audit log. */
 import { Changes } from '../metadata/change.ts';
 import type { Metadata } from '../metadata/metadata.ts';
 import type { Clock } from '../platform/clock.ts';

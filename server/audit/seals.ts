@@ -1,7 +1,7 @@
 /**
- * Ranges of rows are sealed, each with the hash of the one before: a row that is changed or removed later is
- * found. A row belongs to the range that was sealed after it was stored, whatever its id, since ids of late
- * commits lie between those of earlier ones.
+ * Ranges of rows are sealed, each with the hash of the previous one, so that a row changed or
+ * removed later is detected. A row belongs to the first range sealed after it was stored, whatever
+ * its id, since late commits may have lower ids than earlier ones.
  */
 import type { Changes } from '../metadata/change.ts';
 import type { Clock } from '../platform/clock.ts';
@@ -18,7 +18,7 @@ export interface SealsDeps {
   readonly keptBytes?: number;
 }
 
-/** Rows of a range at most, and the age of the oldest that is not sealed. */
+/** Maximum rows of a range, and maximum age of an unsealed row. */
 const RANGE_ROWS = 2000;
 const RANGE_MS = 10 * 60_000;
 const KEPT_MS = 365 * 24 * 3_600_000;

@@ -111,7 +111,7 @@ export class AuditStore {
         params: [id, first_at, last_at, rows, bytes, digest, head, sealed_at],
       },
       {
-        // A row that came late has an id in between: then there is one more, and nothing is sealed.
+        // A late row has an id in between: then there is one more, and nothing is sealed.
         sql: 'UPDATE audit_rows SET seal = ? WHERE seal = 0 AND id <= ?',
         params: [id, lastId],
         expectChanges: rows,
@@ -131,7 +131,7 @@ export class AuditStore {
     return Number((await this.#reads.get<{ bytes: number | null }>(sql))?.bytes ?? 0);
   }
 
-  /** Its hash stays, so that the chain can be followed. */
+  /** Its hash is kept, so that the chain can be verified. */
   removeRange(seal: number, at: number): Statement[] {
     return [
       { sql: 'DELETE FROM audit_rows WHERE seal = ?', params: [seal] },

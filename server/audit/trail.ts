@@ -1,7 +1,7 @@
 /**
- * Writes the audit log. Entries of a commit are part of it; others wait here for up to a second. Repeated
- * refusals or actions must not fill the disk or push out older entries: a limited number is stored per
- * sender, and the rest is only counted.
+ * Writes the audit log. Entries of a commit are part of it; others wait in memory for up to a
+ * second. Repeated refusals or actions must not fill the disk or displace older entries: a limited
+ * number is stored per sender, and the rest is only counted.
  */
 import type { AuditEntry, AuditTrail } from '../calls/audit.ts';
 import type { Changes } from '../metadata/change.ts';
@@ -20,9 +20,9 @@ export interface TrailDeps {
 
 /** A burst of entries, then this many per minute. */
 const ALLOWANCES = {
-  /** Events about the account itself: limited per operation, so that a flood hides no other. */
+  /** Events about the account itself: limited per operation, so that a flood does not hide others. */
   committed: { burst: 1000, perMinute: 20 },
-  /** Reads and writes of objects, per account that owns the bucket: they must hide nothing else. */
+  /** Reads and writes of objects, per account that owns the bucket: they must not hide other entries. */
   data: { burst: 1000, perMinute: 60 },
   /** Entries stored without a commit, like the following kinds. */
   account: { burst: 300, perMinute: 30 },

@@ -120,7 +120,7 @@ function verifyRoutes({ checks }: BillingAdminRoutesDeps): Route[] {
   ];
 }
 
-/** Throws `account_not_found` for text that is no id. */
+/** Throws `account_not_found` for text that is not an id. */
 function accountIdOf(text: string): number {
   if (/^[1-9]\d{0,14}$/.test(text)) return Number(text);
   throw accountNotFound();

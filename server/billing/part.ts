@@ -1,4 +1,4 @@
-/** Makes billing: charging, and the credit states of accounts. */
+/** Builds billing: charging, and the credit states of accounts. */
 
 import type { Logger } from 'pino';
 import type { Ages } from '../metadata/ages.ts';
@@ -64,7 +64,7 @@ export function billingRoutes(deps: BillingRoutesDeps & BillingAdminRoutesDeps &
 
 export type Billing = Awaited<ReturnType<typeof openBilling>>;
 
-/** Makes the charging part, which needs nothing that is charged for. */
+/** Builds the charging part, which does not depend on the charged domains. */
 export async function openBilling({ clock, log, base, builtIn }: BillingDeps) {
   const { metadata, bus, ages, alarms, membership } = base;
   const changes = new Changes({ metadata, bus });
@@ -132,7 +132,7 @@ export async function openBilling({ clock, log, base, builtIn }: BillingDeps) {
   };
 }
 
-/** Makes the credit states of accounts, which need the resources to stop. */
+/** Builds the credit states of accounts, which depend on the resources to stop. */
 export function billingPart(
   billing: Billing,
   stops: readonly AccountStops[],
@@ -195,7 +195,7 @@ export function billingPart(
         : []),
       every('charge usage', () => rating.rateHour()),
       every('check billing', () => checks.check(), { raises: [BILLING_ALARM] }),
-      // A short grace period must be noticed when it ends.
+      // The end of a short grace period must be noticed soon.
       every('check credits', () => creditStates.tick(), {
         everyMs: Math.min(graceMs, MINUTE_MS),
         per: 'host',

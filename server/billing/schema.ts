@@ -7,7 +7,7 @@ import { METER_NAMES } from './metering/meters.ts';
 
 const TIME = 'YYYY-MM-DD HH:MM:SS, UTC';
 
-/** Money is exact: a double never carries more digits than it can. */
+/** Money is exact: a JSON number never has more digits than a double can represent. */
 const Amount = Type.Union([Type.Number(), Type.String()], {
   $id: 'Credits',
   description:

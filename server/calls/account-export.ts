@@ -1,10 +1,10 @@
-/** The export of an account: each domain gives the files of its own, and accounts/export/ packs them. */
+/** The export of an account: each domain exports its own files, and accounts/export/ packs them. */
 import type { Principal } from './principal.ts';
 
-/** Takes a piece, whose memory is reused when the promise settles. */
+/** Accepts a piece, whose memory is reused when the promise settles. */
 export type PieceSink = (piece: Uint8Array) => Promise<void>;
 
-/** Bytes that are put aside until they are read, on the disk once they are many. */
+/** Bytes stored until they are read, on disk if there are many. */
 export interface Spool {
   /** Throws `out_of_space`. */
   append(bytes: Uint8Array): Promise<void>;
@@ -22,7 +22,7 @@ export interface ExportedFile {
   readonly modifiedAt: number;
   /** null: unknown before the end. */
   readonly sizeBytes: number | null;
-  /** Writes all bytes. Throws Unreadable for the manifest to tell; any other error ends the archive. */
+  /** Writes all bytes. Throws Unreadable for an entry in the manifest; any other error ends the archive. */
   read(sink: PieceSink, signal: AbortSignal): Promise<void>;
 }
 
@@ -36,7 +36,7 @@ export interface LeftOutFile {
 }
 
 export interface Exporting {
-  /** Owner of all that is exported, with all scopes. */
+  /** Owner of all exported data, with all scopes. */
   readonly owner: Principal;
   readonly wantsDisks: boolean;
   /** Whether the bytes count as traffic of the account. */
@@ -59,7 +59,7 @@ export function jsonFile(path: string, value: unknown, kind: ExportedKind | null
   return { path, kind, modifiedAt: 0, sizeBytes: bytes.length, read: (sink) => sink(bytes) };
 }
 
-/** One JSON value a line, read while it is written. */
+/** One JSON value per line, read while it is written. */
 export function linesFile(path: string, lines: () => AsyncIterable<unknown>): ExportedFile {
   return {
     path,
@@ -75,8 +75,8 @@ export function linesFile(path: string, lines: () => AsyncIterable<unknown>): Ex
 const PART_BYTES = 200;
 
 /**
- * A path that stays inside the folder it is unpacked in, on any system: no "..", no empty part, no "\\" and
- * no ":", which are "/" and a drive to Windows; and no part is too long for a file system.
+ * A path that stays inside the folder it is unpacked in, on any system: no "..", no empty part, no
+ * "\\" and no ":", which are separators on Windows; and no part is too long for a file system.
  */
 export function safePath(name: string): string {
   const parts = name.split('/').map((part) => shortened(part.replace(/[\\:]/g, '_')));

@@ -18,7 +18,7 @@ export interface AccountResource {
 export interface RestoredResource {
   /** Id of the new resource; for a bucket, its name. */
   readonly id: string;
-  /** Parts that could not be restored, or not as they were. */
+  /** Parts that could not be restored, or not unchanged. */
   readonly lacks: string[];
 }
 
@@ -33,13 +33,13 @@ export interface AccountResources {
   /** The resources of an account in a point, oldest first. */
   list(reads: Reads, accountId: number): Promise<readonly AccountResource[]>;
   /**
-   * Creates the resource for the caller, or continues a bucket that was begun. The call records a
-   * machine or database in the commit that makes it. Throws AppErrors.
+   * Creates the resource for the caller, or continues an incomplete bucket. The call records a
+   * machine or database in the commit that creates it. Throws AppErrors.
    */
   restore(call: Call, past: Past): Promise<RestoredResource>;
 }
 
-/** The owner of a restored account, as the domains see the caller. */
+/** The owner of a restored account, as the caller of the domains. */
 export function ownerOf(account: Pick<Principal, 'accountId' | 'username' | 'canonicalId'>): Principal {
   return {
     ...account,

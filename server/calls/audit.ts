@@ -1,34 +1,32 @@
-/** Entries of the audit log. Edges make them; the domain audit/ stores and shows them. */
+/** Entries of the audit log. Edges create them; the domain audit/ stores and shows them. */
 import type { Statement } from '../metadata/metadata.ts';
 import type { Principal } from './principal.ts';
 
 /**
- * `change`: it changes something, or opens or carries off what belongs to the account. `secret`: its answer
- * shows a secret, so its row is stored before it answers. `sign-in`: it makes the caller known. `none`: no
- * row, unless it is refused for lack of a right. `data`: none either, but for reads and writes of objects in
- * buckets whose setting asks for rows.
+ * `change`: the call changes something, or opens or exports data of the account. `secret`: its
+ * response contains a secret, so its entry is stored before the response. `sign-in`: it identifies
+ * the caller. `none`: no entry, unless it is refused for lack of permission. `data`: likewise,
+ * except for reads and writes of objects in buckets whose setting requires entries.
  */
 export type AuditKind = 'change' | 'secret' | 'sign-in' | 'none' | 'data';
 
 /** A member of the call: `params.id`, `body.name`, `answer.id`. */
 export type AuditMember = `${'params' | 'body' | 'answer'}.${string}`;
 
-/** A route's own words on its entries. */
+/** A route's settings for its entries. */
 export interface AuditRule {
   readonly kind?: AuditKind;
   /** Identifies the resource. Default: the params, else the id in the response. */
   readonly target?: AuditMember;
   /** Account that owns the resource. Default: the caller's. */
   readonly account?: AuditMember;
-  /** Members of the body that are kept: never a secret, nor what users write for themselves. */
+  /** Members of the body that are logged: never a secret, nor users' own content. */
   readonly detail?: readonly string[];
-  /** False: a call with this answer has no entry, such as of a `secret` that shows none. */
+  /** False: a call with this response has no entry, for example a `secret` without one. */
   readonly hasEntry?: (principal: Principal, answer: unknown) => boolean;
 }
 
-/**
- * `done`; `refused`: it had no effect; `failed`: a fault of ours, so it may have had one.
- */
+/** `done`; `refused`: it had no effect; `failed`: a fault of ours, so it may have had one. */
 export type AuditOutcome = 'done' | 'refused' | 'failed';
 
 /** One entry. Never contains passwords, keys, tokens, bodies, SQL, object metadata or signed links. */
@@ -57,7 +55,10 @@ export interface AuditEntry {
 }
 
 export interface AuditTrail {
-  /** For the commit of the effect. None when the account did this so often that its entries are counted. */
+  /**
+   * For the commit of the effect. Empty if the account did this so often that its entries are only
+   * counted.
+   */
   statements(entry: AuditEntry, allowance?: 'data'): readonly Statement[];
   /** Stores the entry now. */
   write(entry: AuditEntry): Promise<void>;
@@ -72,7 +73,7 @@ export interface DataTarget {
   readonly name: string;
 }
 
-/** Entries about objects, which storage asks for where the bucket's setting says so. */
+/** Entries about objects, which storage requests if the bucket's setting requires them. */
 export interface DataAudit {
   /** For the commit of the write. */
   wrote(target: DataTarget): readonly Statement[];

@@ -102,8 +102,8 @@ export class IdempotencyStore {
   }
 
   /**
-   * Deletes the oldest rows of an account beyond `maxBytes`, so many at once; a few more stay if their times
-   * are equal.
+   * Deletes the oldest rows of an account beyond `maxBytes`, this many at once; a few more stay if
+   * their times are equal.
    */
   deleteBeyondBytes(accountId: number, maxBytes: number): Statement {
     return {

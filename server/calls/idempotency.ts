@@ -1,12 +1,13 @@
 /**
- * Idempotency-Key: one effect and one response, however often a change is repeated within 24 h. The response
- * is stored in the same commit as the effect (see metadata/change.ts), so that a crash cannot come between
- * them. Races are decided in memory, and between nodes by that commit: whoever is refused, by the record of
- * another node or by its effect, looks once more for the stored response. Each credential has its own keys: a
- * response may hold data that another credential of the account must not see. Only the account's own key
- * leaves them to its successor, so that a retry after a rotation finds its response. Bodies may hold secrets
- * (a new API key) and are therefore sealed, and with them the request's fingerprint, from which a password in
- * it could be guessed.
+ * Idempotency-Key: one effect and one response, however often a change is repeated within 24 h. The
+ * response is stored in the same commit as the effect (see metadata/change.ts), so that a crash
+ * cannot come between them. Races are decided in memory, and between nodes by that commit: a
+ * request refused by the record or the effect of another node looks once more for the stored
+ * response. Each credential has its own keys: a response may contain data that another credential
+ * of the account must not see. Only the account's own key passes them to its successor, so that a
+ * retry after a rotation finds its response. Bodies may contain secrets (a new API key) and are
+ * therefore sealed, together with the request's fingerprint, from which a password in it could be
+ * guessed.
  */
 import { type Awaitable, CommitRejected, type Metadata, type Statement } from '../metadata/metadata.ts';
 import type { Clock } from '../platform/clock.ts';
@@ -61,7 +62,10 @@ interface AttemptName {
 export class Idempotency {
   readonly #deps: IdempotencyDeps;
   readonly #running = new Set<string>();
-  /** Responses of accepted operations that still run: they must be found however much is deleted. */
+  /**
+   * Responses of accepted operations that are still running: they must be found even if their rows
+   * are deleted.
+   */
   readonly #accepted = new Map<string, Known>();
   readonly #trims: TrimSchedule;
 
@@ -71,8 +75,9 @@ export class Idempotency {
   }
 
   /**
-   * Throws `idempotency_in_flight` while the first request with this key runs, and `idempotency_mismatch` to
-   * an older key of the account if its current one has used this. The caller must call end() on the result.
+   * Throws `idempotency_in_flight` while the first request with this key runs, and
+   * `idempotency_mismatch` to an older key of the account if its current one has used this. The
+   * caller must call end() on the result.
    */
   async begin({ caller, address, route, key }: Asked): Promise<Attempt> {
     const state = await this.#deps.ownKeyState(caller);
@@ -206,8 +211,8 @@ export class Attempt {
   }
 
   /**
-   * The response that another node has stored since load(), for a request that was refused; undefined: there
-   * is none. Throws `idempotency_mismatch` when its request was a different one.
+   * The response that another node has stored since load(), for a request that was refused;
+   * undefined: there is none. Throws `idempotency_mismatch` if its request was a different one.
    */
   async lookAgain(): Promise<StoredResponse | undefined> {
     const { membership = ALONE } = this.#deps;
@@ -235,8 +240,8 @@ export class Attempt {
   }
 
   /**
-   * The stored response to the same request, if any; `fingerprint` is one line. Throws `idempotency_mismatch`
-   * when the request differs.
+   * The stored response to the same request, if any; `fingerprint` is one line. Throws
+   * `idempotency_mismatch` if the request differs.
    */
   bindRequest(fingerprint: string): StoredResponse | undefined {
     this.#fingerprint = fingerprint;
@@ -270,8 +275,8 @@ export class Attempt {
   }
 
   /**
-   * Keeps the response of an accepted operation in memory while it runs: a repeated request must find it,
-   * also when its row was the oldest and is deleted. The result lets go of it.
+   * Keeps the response of an accepted operation in memory while it runs: a repeated request must
+   * find it, even if its row was the oldest and is deleted. The result releases it.
    */
   accept(response: StoredResponse): () => void {
     if (this.#fingerprint === undefined) throw new Error('bindRequest() comes before accept()');
@@ -279,8 +284,9 @@ export class Attempt {
   }
 
   /**
-   * Stores the response of a request whose domain had no commit to attach it to, or that did more work after
-   * that commit: a retry gets the first caller's response. The result is another node's, which was first.
+   * Stores the response of a request whose domain had no commit to attach it to, or that did more
+   * work after that commit: a retry gets the first caller's response. Returns another node's
+   * response if that was first.
    */
   async complete(response: StoredResponse): Promise<StoredResponse | undefined> {
     if (this.#recorded === response.body) return undefined;
@@ -290,14 +296,14 @@ export class Attempt {
     }
     const first = await this.#keep(response);
     if (first === undefined || first.status < 400) return first;
-    // The other attempt was refused while this one took effect, which a retry must be told.
+    // The other attempt was refused while this one succeeded; a retry must learn this.
     await this.#deps.metadata.commit([...this.withdraw(), ...this.record(response)]);
     return undefined;
   }
 
   /**
-   * Stores a refusal: the commit with the response, if any, did not happen. The result is another node's
-   * response, which was first.
+   * Stores a refusal: the commit with the response, if any, did not happen. Returns another node's
+   * response if that was first.
    */
   refuse(response: StoredResponse): Promise<StoredResponse | undefined> {
     return this.#keep(response);
@@ -319,7 +325,7 @@ export class Attempt {
     return [this.#deps.store.delete(this.#name)];
   }
 
-  /** Lets the next request with this key run. */
+  /** Allows the next request with this key. */
   end(): void {
     this.#hooks.release();
   }

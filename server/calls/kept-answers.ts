@@ -1,6 +1,6 @@
 /**
- * Bounds on responses that are kept for 24 h, under an Idempotency-Key or as the outcome of an operation:
- * they are in the one file that every account commits to.
+ * Limits of responses that are stored for 24 h, under an Idempotency-Key or as the outcome of an
+ * operation: they share one file with the commits of every account.
  */
 import type { Awaitable, Metadata, Statement } from '../metadata/metadata.ts';
 
@@ -72,7 +72,7 @@ interface UncountedRow {
   readonly bytes: number;
 }
 
-/** Rows of one kind of responses, with what countEarlier() asks of their store. */
+/** Rows of one kind of responses, with the queries for countEarlier(). */
 export interface EarlierRows<Row extends UncountedRow> {
   readonly metadata: Pick<Metadata, 'commit'>;
   readonly store: {
@@ -86,8 +86,8 @@ export interface EarlierRows<Row extends UncountedRow> {
 }
 
 /**
- * Counts rows of a version that counted no bytes, shortens those that would not be kept today, and deletes
- * those beyond the bound, in portions.
+ * Counts rows of a version that counted no bytes, shortens those that would not be stored today,
+ * and deletes those beyond the limit, in portions.
  */
 export async function countEarlier<Row extends UncountedRow>(earlier: EarlierRows<Row>): Promise<void> {
   const { metadata, store, shorten, maxBytes } = earlier;

@@ -1,6 +1,6 @@
 /**
- * Operations in a cluster: a node publishes the progress of those it runs in their rows, and reads there
- * about those of other nodes. In a cloud of one process it does nothing.
+ * Operations in a cluster: a node publishes the progress of its operations in their rows, and reads
+ * that of other nodes there. In a cloud of one process it does nothing.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Metadata } from '../metadata/metadata.ts';
@@ -11,7 +11,7 @@ import type { Progress } from './principal.ts';
 
 /** How often a node reads requests from others and reports its progress. */
 const TELL_MS = 1000;
-/** Time between two looks at the row of an operation that another node runs. */
+/** Interval of reading the row of an operation that runs on another node. */
 const LOOK_MS = 500;
 
 /** Maximum wait for the end, and an abort signal. */
@@ -37,7 +37,7 @@ export interface OperationsOfNodesDeps {
   readonly metadata: Metadata;
   readonly store: OperationsStore;
   readonly membership: Membership;
-  /** Time between two looks at what another node runs; default: 500 ms. */
+  /** Interval of reading operations of other nodes; default: 500 ms. */
   readonly lookMs?: number;
   /** Operations of this process, by id. */
   readonly running: ReadonlyMap<string, Running>;
@@ -64,12 +64,12 @@ export class OperationsOfNodes {
     if (membership.isShared) await metadata.commit([store.disown(membership.runId)]);
   }
 
-  /** True while another node that lives runs it. */
+  /** True while it runs on another live node. */
   runsElsewhere({ ended_at, node }: Pick<OperationRow, 'ended_at' | 'node'>): boolean {
     return ended_at === null && this.#isOther(node);
   }
 
-  /** Resolves once it does not run elsewhere any more; after `ms` at the latest. */
+  /** Resolves once it no longer runs elsewhere; after `ms` at the latest. */
   async waitFor(operationId: string, { ms, signal }: Wait): Promise<void> {
     const { lookMs = LOOK_MS } = this.#deps;
     for (let left = ms; left > 0 && !signal.aborted; left -= lookMs) {
@@ -103,7 +103,7 @@ export class OperationsOfNodes {
     return (await store.nodesOf(notAfter)).filter((node) => this.#isOther(node));
   }
 
-  /** Publishes progress and obeys cancellations while this node runs operations. */
+  /** Publishes progress and observes cancellations while this node runs operations. */
   watch(): void {
     if (this.#isWatching || !this.#deps.membership.isShared) return;
     this.#isWatching = true;

@@ -11,7 +11,7 @@ export interface OperationRow {
   readonly ended_at: number | null;
   readonly status: number | null;
   readonly sealed_body: Uint8Array | null;
-  /** The node that runs or ran it; '': a cloud of one process, or a node that has begun anew since. */
+  /** The node that runs or ran it; '': a cloud of one process, or a node that was set up again since. */
   readonly node: string;
   readonly is_cancellable: number;
   /** JSON from another node; null: it reports none. */
@@ -94,7 +94,7 @@ export class OperationsStore {
     };
   }
 
-  /** Operations of `node` that it was asked to end. */
+  /** Operations of `node` that should be cancelled. */
   async toCancel(node: string): Promise<string[]> {
     const rows = await this.#reads.all<{ operation_id: string }>(
       'SELECT operation_id FROM operations WHERE node = ? AND cancel_asked = 1 AND ended_at IS NULL',
@@ -144,8 +144,8 @@ export class OperationsStore {
   }
 
   /**
-   * Deletes the oldest ended operations of an account beyond `maxBytes`, so many at once; a few more stay if
-   * their times are equal.
+   * Deletes the oldest ended operations of an account beyond `maxBytes`, this many at once; a few
+   * more stay if their times are equal.
    */
   deleteBeyondBytes(accountId: number, maxBytes: number): Statement {
     return {

@@ -1,8 +1,8 @@
 /**
- * Calls that are answered at once and end later (`Prefer: respond-async`, RFC 7240 §4.1; decisions/0016). The
- * outcome is stored in the same commit as the effect (like the response under an Idempotency-Key): after a
- * crash an ended operation has had its effect. The outcome of one that was running is unknown. Other nodes
- * know of it by its row (operations-of-nodes.ts).
+ * Calls that respond at once and end later (`Prefer: respond-async`, RFC 7240 §4.1;
+ * decisions/0016). The outcome is stored in the same commit as the effect (like the response under
+ * an Idempotency-Key): after a crash an ended operation has had its effect. The outcome of one that
+ * was running is unknown. Other nodes read its row (operations-of-nodes.ts).
  */
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -62,14 +62,14 @@ export interface Operation {
   readonly createdAt: number;
   readonly endedAt: number | null;
   readonly state: 'running' | 'ended' | 'interrupted';
-  /** The response that the call would have had; null until it has ended. */
+  /** The response of the call; null until it has ended. */
   readonly response: StoredResponse | null;
   /** null: it reports none, or is not running. */
   readonly progress: Progress | null;
   readonly isCancellable: boolean;
 }
 
-/** A call that is to be an operation. */
+/** A call that becomes an operation. */
 export interface Accepted {
   /** The route's name. */
   readonly name: string;
@@ -172,8 +172,9 @@ export class Operations {
   }
 
   /**
-   * Asks the caller's operation to end; its effects until then stay. Resolves like find(). One that has
-   * ended stays as it is. Throws `operation_not_found`, `operation_not_cancellable`.
+   * Requests the end of the caller's operation; its effects until then remain. Resolves like
+   * find(). An ended operation does not change. Throws `operation_not_found`,
+   * `operation_not_cancellable`.
    */
   async cancel(caller: Principal, operationId: string, wait: Wait): Promise<Operation> {
     const row = await this.#rowFor(caller, operationId);
@@ -189,8 +190,8 @@ export class Operations {
   }
 
   /**
-   * The caller's, newest first, without their outcomes: all of the account for its own key and sessions, else
-   * those of the same key. `before`: an id, or undefined for the first page.
+   * The caller's, newest first, without their outcomes: all of the account for its own key and
+   * sessions, else those of the same key. `before`: an id, or undefined for the first page.
    */
   async *list(
     caller: Principal,
@@ -267,7 +268,7 @@ export class Operations {
     });
   }
 
-  /** A response may hold data that only the key that asked may read: the account's own key, for example. */
+  /** A response may contain data only for the key of the call, for example the account's own key. */
   async #rowFor(caller: Principal, operationId: string): Promise<OperationRow> {
     const row = await this.#deps.store.find(operationId);
     if (row?.account_id === caller.accountId) {
@@ -343,8 +344,8 @@ class PendingOperation {
   }
 
   /**
-   * Runs the work and stores its response, unless record() did. `work` returns failures too, with the
-   * statements to store with one.
+   * Runs the work and stores its response, unless record() did. `work` returns failures too, with
+   * the statements to store with one.
    */
   async run(work: () => Promise<WorkEnd>): Promise<void> {
     try {

@@ -30,7 +30,7 @@ export interface CallsDeps {
 const MINUTE_MS = 60_000;
 const HOUR_MS = 3_600_000;
 
-/** Responses that are kept: for a repeated Idempotency-Key, and of operations answered before their end. */
+/** Stored responses: for a repeated Idempotency-Key, and of operations that respond before their end. */
 export async function callsPart({
   metadata,
   membership,

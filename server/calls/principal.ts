@@ -3,8 +3,8 @@ import type { Recorder } from '../metadata/change.ts';
 import type { DataAudit } from './audit.ts';
 
 /**
- * `*`, `<area>:*` or one right in an area. `storage:admin`: who may reach a bucket, and what it removes by
- * itself. `storage:append`: part of `storage:write`, see storage/object-lock.ts. `compute:connect` and
+ * `*`, `<area>:*` or one right in an area. `storage:admin`: access to buckets, and their lifecycle.
+ * `storage:append`: part of `storage:write`, see storage/object-lock.ts. `compute:connect` and
  * `databases:connect`: tunnels.
  */
 export const SCOPES = [
@@ -60,7 +60,8 @@ export type Permission =
   | 'admin:read';
 
 /**
- * A bucket that an access key is limited to, and within it the names that begin with `prefix` (empty: all).
+ * A bucket that an access key is limited to, and within it the names that begin with `prefix`
+ * (empty: all).
  */
 export interface BucketLimit {
   readonly bucket: string;
@@ -74,7 +75,7 @@ export interface Principal {
   /** The public id of the account, 64 hex digits; empty without an account. */
   readonly canonicalId: string;
   readonly isAdmin: boolean;
-  /** The account reads what administrators read, and changes nothing but its own sign-in. */
+  /** The account may read like an administrator, and change only its own sign-in. */
   readonly isAuditor: boolean;
   readonly scopes: readonly Scope[];
   /** null: no limit. */
@@ -128,7 +129,7 @@ export const NOBODY: Principal = {
   credentialId: 'nobody',
 };
 
-/** The operator on the host, by the control socket and its token. */
+/** The operator on the host, who uses the control socket and its token. */
 export const OPERATOR: Principal = {
   accountId: 0,
   username: 'operator',
@@ -147,7 +148,7 @@ export function credentialOf({ via, credentialId }: Principal): string | null {
   return via === 'key' ? credentialId : null;
 }
 
-/** An auditor reads, as far as the credential does, and looks after its own sign-in. */
+/** An auditor reads, as far as the credential allows, and manages its own sign-in. */
 const AUDITOR_MAY: ReadonlySet<Permission> = new Set([
   ...(['account:read', 'account:write', 'storage:read', 'compute:read', 'databases:read'] as const),
   ...(['billing:read', 'webhooks:read', 'admin:read'] as const),
@@ -176,12 +177,12 @@ export function covers(scope: Scope, wanted: Scope | Permission): boolean {
   return wanted.includes(':') && scope === `${wanted.slice(0, wanted.indexOf(':'))}:*`;
 }
 
-/** True for a key that has `storage:append` and not the whole right to write: see storage/object-lock.ts. */
+/** True for a key with `storage:append` but without the whole right to write: see storage/object-lock.ts. */
 export function onlyAppends(principal: Principal): boolean {
   return principal.scopes.includes('storage:append') && !permits(principal, 'storage:write');
 }
 
-/** True when the principal may touch object `name` in `bucket`. */
+/** True if the principal may access object `name` in `bucket`. */
 export function mayTouch(principal: Principal, bucket: string, name: string): boolean {
   const limits = principal.bucketLimits;
   return limits === null || limits.some((limit) => limit.bucket === bucket && name.startsWith(limit.prefix));

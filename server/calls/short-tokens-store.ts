@@ -1,10 +1,10 @@
 /**
- * SQL of secrets that end after minutes: codes of log-ins, and tickets that were used. They are rows, so that
- * any node takes what another one gave; of the secrets only hashes are kept.
+ * SQL of short-lived secrets: codes of logins, and used tickets. They are rows, so that every node
+ * accepts those issued by another; only hashes of the secrets are stored.
  */
 import type { Awaitable, Reads, Statement } from '../metadata/metadata.ts';
 
-/** `device`, `code`: log-ins of programs. `ticket`: a used ticket. `selection`: files for a zip. */
+/** `device`, `code`: logins of programs. `ticket`: a used ticket. `selection`: files for a zip. */
 export type ShortTokenKind = 'device' | 'code' | 'ticket' | 'selection';
 
 /** The hashes of its secrets. */

@@ -1,6 +1,6 @@
 /**
- * Secrets that end after minutes: codes of log-ins, and tickets that were used. They are rows, so that any
- * node takes one that another gave; of the secrets only hashes are kept.
+ * Short-lived secrets: codes of logins, and used tickets. They are rows, so that every node accepts
+ * those issued by another; only hashes of the secrets are stored.
  */
 import { CommitRejected, type Metadata, type Reads, type Statement } from '../metadata/metadata.ts';
 import type { Clock } from '../platform/clock.ts';
@@ -54,7 +54,7 @@ export class ShortTokens {
     return this.#store.findByOther(otherHash, this.#deps.clock.now());
   }
 
-  /** Makes room if asked to, and adds the token. False: one of its secrets is already known. */
+  /** Makes room if needed, and adds the token. False: one of its secrets exists already. */
   async add({ lifeMs, ...token }: NewToken, room?: Room): Promise<boolean> {
     const createdAt = this.#deps.clock.now();
     const dropped = room === undefined ? [] : await this.#makeRoom(token, room, createdAt);
@@ -66,12 +66,12 @@ export class ShortTokens {
     return this.#tries([{ ...this.#store.delete(name), expectChanges: 1 }]);
   }
 
-  /** Changes its content. False: it is not `was` any more. */
+  /** Changes its content. False: it is no longer `was`. */
   change(name: ShortTokenName, content: { was: string; becomes: string }): Promise<boolean> {
     return this.#tries([{ ...this.#store.setContent(name, content), expectChanges: 1 }]);
   }
 
-  /** Deletes those that are over. */
+  /** Deletes expired tokens. */
   async sweep(): Promise<void> {
     await this.#deps.metadata.commit([this.#store.deleteEnded(this.#deps.clock.now())]);
   }

@@ -1,8 +1,8 @@
 /**
- * Tickets: browsers send neither an API key nor a session's token with a WebSocket or a download that they
- * navigate to, and neither may appear in a URL. A ticket stands for its holder at one address, for one
- * minute. It is a sealed text that any node opens, so that giving one stores nothing, also when nothing can
- * be stored; only the use of one that is good once is remembered.
+ * Tickets: browsers cannot send an API key or a session's token with a WebSocket or a download that
+ * they navigate to, and neither may appear in a URL. A ticket represents its holder at one URL, for
+ * one minute. It is a sealed text that any node opens, so that issuing one stores nothing, which
+ * works even if nothing can be stored; only the use of a single-use ticket is stored.
  */
 import { createHash } from 'node:crypto';
 import type { Metadata, Reads } from '../metadata/metadata.ts';
@@ -22,7 +22,8 @@ const CONTEXT = 'ticket';
 const MAX_LENGTH = 2048;
 
 /**
- * The holder of a ticket. A key is named by its id alone: its limits may be long, and a URL cannot be.
+ * The holder of a ticket. A key is represented by its id alone: its limits may be long, and a URL
+ * must be short.
  */
 export type TicketHolder = Principal | { readonly keyId: string };
 
@@ -56,7 +57,7 @@ export class Tickets {
     this.#tokens = new ShortTokens(deps);
   }
 
-  /** Number of used tickets that are remembered. */
+  /** Maximum used tickets in memory. */
   get size(): number {
     this.#sweep();
     return this.#used.size;
@@ -79,7 +80,7 @@ export class Tickets {
   }
 
   /**
-   * For connections: the holder of the ticket. Uses it up in any case, at all nodes. Rejects with
+   * For connections: the holder of the ticket. Consumes it in any case, at all nodes. Rejects with
    * `invalid_ticket`.
    */
   async redeem(ticket: string, url: string): Promise<TicketHolder> {
@@ -90,8 +91,8 @@ export class Tickets {
   }
 
   /**
-   * For reads: the ticket stays valid until it expires, because browsers ask again for the rest of a download
-   * that broke off. Throws `invalid_ticket`.
+   * For reads: the ticket stays valid until it expires, because browsers request the rest of an
+   * interrupted download. Throws `invalid_ticket`.
    */
   holderOf(ticket: string, url: string): TicketHolder {
     const content = this.#open(ticket);

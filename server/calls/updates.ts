@@ -43,7 +43,7 @@ export class Updates {
   readonly #watches = new Map<number, Set<Watch>>();
   readonly #maxPerAccount: number;
   readonly #bus: Pick<Bus, 'onChange'>;
-  /** Stops listening; null: nobody watches. */
+  /** Stops listening; null: there are no watchers. */
   #stop: (() => void) | null = null;
 
   constructor(deps: { readonly maxPerAccount: number; readonly bus: Pick<Bus, 'onChange'> }) {
@@ -64,7 +64,7 @@ export class Updates {
     }
     const watch: Watch = { principal, watcher, gathered: new Map(), timer: undefined };
     this.#watches.set(accountId, own.add(watch));
-    // Each commit would be told for nobody.
+    // Without watchers, commits need not be reported.
     this.#stop ??= this.#bus.onChange(this);
     return () => {
       clearTimeout(watch.timer);

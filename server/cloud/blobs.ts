@@ -1,4 +1,4 @@
-/** Opens the store of objects' bytes: files of the data directory, or a bucket of S3. */
+/** Opens the store of objects' bytes: files of the data directory, or an S3 bucket. */
 import { join } from 'node:path';
 import { type Config, poolThreads } from '../config/config.ts';
 import type { S3Address } from '../config/s3-address.ts';
@@ -55,8 +55,8 @@ export function openFiles({ config, clock, alarms, diskSpace }: BlobDeps): Promi
 }
 
 /**
- * The bucket at `address`, whether or not this cloud's objects are there. Throws StartupError if it is
- * another cloud's, or has no mark and must not get one.
+ * The bucket at `address`, whether or not this cloud's objects are there. Throws StartupError if it
+ * belongs to another cloud, or has no mark and must not get one.
  */
 export function openBucket(
   { config, cloudId, clock, alarms }: BlobDeps,
@@ -68,7 +68,7 @@ export function openBucket(
   return S3BlobStore.open({ address, cloudId, mayMark, threads, memoryBytes, clock, alarms });
 }
 
-/** Throws StartupError if CLOUDLET_BLOBS_URL or the file with its key is no good. */
+/** Throws StartupError if CLOUDLET_BLOBS_URL or the file with its key is invalid. */
 export function addressOf({
   blobsUrl: url,
   blobsCredentialsFile: file,

@@ -1,4 +1,4 @@
-/** The catalogue's built-in prices, and the plan limits that follow from this host. */
+/** The catalogue's built-in prices, and the plan limits derived from this host. */
 import { availableParallelism } from 'node:os';
 import type { Logger } from 'pino';
 import { type HostSize, limitsOfHost, type Plans } from '../billing/catalog/plans.ts';
@@ -19,7 +19,7 @@ export const BUILT_IN: readonly BuiltInPrice[] = [
   ...ENGINES.map((variant) => ({ meter: 'database.storage' as const, variant, priceNano: 0 })),
 ];
 
-/** Updates the plan limits that follow from this host. If they cannot be stored, the previous ones stay. */
+/** Updates the plan limits derived from this host. If they cannot be stored, the previous ones remain. */
 export async function followHost(
   log: Logger,
   plans: Plans,

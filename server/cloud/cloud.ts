@@ -86,13 +86,13 @@ export interface Cloud {
   readonly setupLinks: SetupLinks;
   readonly addresses: OwnAddresses;
   /**
-   * Starts the work of a server, which operator's commands do not do: watching machines. To be called once
-   * both ports listen; from then on it says that it is ready.
+   * Starts the work of a server, such as monitoring machines, which operator's commands do not
+   * start. Call once both ports listen; from then on it reports that it is ready.
    */
   serve(): void;
   /** This process is a node of a cluster: others continue when it stops. */
   readonly isShared: boolean;
-  /** Says that it is not ready any more. To be called before the ports are closed. Never rejects. */
+  /** Reports that it is no longer ready. Call before the ports are closed. Never rejects. */
   leave(): Promise<void>;
   /** Resolves when no background operation is running; after `ms` at the latest. */
   drain(ms: number): Promise<void>;
@@ -344,7 +344,7 @@ function isCurrentBy(accounts: () => Pick<AccountsPart, 'authenticator'>) {
   return (principal: Principal) => accounts().authenticator.isCurrent(principal);
 }
 
-/** Databases are built after machines, and reached once both run. */
+/** Databases are built after machines, and used once both run. */
 function servicesOf(databases: () => NetworkServices): NetworkServices {
   return {
     find: (...of) => databases().find(...of),

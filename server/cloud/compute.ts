@@ -1,4 +1,4 @@
-/** Makes what machines run on: the engine, its networks and addresses. */
+/** Builds the resources of machines: the engine, its networks and addresses. */
 
 import { join } from 'node:path';
 import type { Logger } from 'pino';

@@ -26,7 +26,7 @@ import { prepareDirectory, withMetadata } from './restored-directory.ts';
 export interface DrillMeans {
   /** Settings of the live cloud. */
   readonly config: Config;
-  /** To be left free on the disk of the live cloud. */
+  /** Space to leave free on the disk of the live cloud. */
   readonly reserveBytes: number;
 }
 
@@ -84,7 +84,7 @@ async function startDrillCloud(
     tryLog: (verdict) => tryLog({ logs: repository.logs, engines: databases.engines, folder, verdict }),
     tryMachine: (machine) => tryMachine({ reads: metadata, hypervisor: compute.hypervisor }, machine),
     close: async () => {
-      // In the order that buildCloud() wants.
+      // In the order required by buildCloud().
       await cloud.api.close();
       await cloud.data.close();
       await cloud.close();

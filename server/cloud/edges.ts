@@ -1,4 +1,4 @@
-/** Makes the edges: every route of the two origins, the API, the data origin, WebSockets. */
+/** Builds the edges: every route of the two origins, the API, the data origin, WebSockets. */
 import { accountIdOf } from '../accounts/account-id.ts';
 import { accountsRoutes } from '../accounts/part.ts';
 import { auditRoutes } from '../audit/routes.ts';
@@ -54,7 +54,7 @@ export function declaredRoutes(): Route[] {
   return withDocuments(DOMAINS.flatMap((routes) => routes({} as never)));
 }
 
-/** The routes, those that say who may call which, and those that document them all. */
+/** All routes, those that show permissions, and those that document them all. */
 export function withDocuments(
   routes: readonly Route[],
   deps: DocumentDeps & Pick<RightsRoutesDeps, 'holders'> = { apiUrl: () => '/', ...UNKNOWN },
@@ -68,7 +68,7 @@ export function withDocuments(
 /** For the documentation only. */
 const UNKNOWN = { library: undefined, holders: {} as RightsRoutesDeps['holders'] };
 
-/** Operations that are answered before their end, and the stream of updates. */
+/** Operations that respond before their end, and the stream of updates. */
 export function callsRoutes(deps: OperationRoutesDeps): Route[] {
   return [...operationRoutes(deps), ...updateRoutes()];
 }

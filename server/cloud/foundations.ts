@@ -168,14 +168,14 @@ export async function openFoundations(options: BuildOptions) {
       gauges,
     };
   } catch (error) {
-    // A node that does not come up must not keep leases from those that are.
+    // A node that fails to start must not keep leases from other nodes.
     await opened?.database.close().catch(() => {});
     lock.release();
     throw explainUnreadable(dataDir, error);
   }
 }
 
-/** Call after everything that uses them is closed. */
+/** Call after all their users are closed. */
 export async function closeFoundations(base: Foundations): Promise<void> {
   base.hostMetrics.stop();
   await base.diskSpace.stop();

@@ -1,4 +1,4 @@
-/** A domain as the cloud sees it: its services, start and stop. The cloud starts all in order. */
+/** A domain as part of the cloud: its services, start and stop. The cloud starts all in order. */
 import type { SocketRoute } from '../http/connections/web-sockets.ts';
 import type { Route } from '../http/route.ts';
 import type { LivingPart } from '../platform/parts.ts';

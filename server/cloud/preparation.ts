@@ -1,4 +1,4 @@
-/** Installs what this host lacks, in a process beside the server. */
+/** Installs missing programs on this host, in a separate process. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { ABOUT_ENGINES } from '../drivers/engines/all-engines.ts';

@@ -19,7 +19,7 @@ export interface OwnObjects {
   hasObject(bucket: string, name: string, etag: string): Promise<boolean>;
 }
 
-/** The target of this cloud's points. Throws StartupError when the file with the key of S3 is no good. */
+/** The target of this cloud's points. Throws StartupError if the file with the S3 key is invalid. */
 export function openTargets(config: TargetConfig, clock: Clock, own: OwnObjects): RecoveryTargets {
   const location = config.recoveryTarget || join(config.dataDir, 'recovery');
   if (!isS3(location))
@@ -35,7 +35,7 @@ export function targetAt(from: string, config: TargetConfig): Target {
   return isS3(from) ? bucketAt(from, config) : new DirectoryTarget(resolve(from));
 }
 
-/** The bucket of that URL, for a command. Throws StartupError when the URL or its credentials are no good. */
+/** The bucket at that URL, for a command. Throws StartupError if the URL or its credentials are invalid. */
 export function bucketAt(url: string, config: TargetConfig): S3RecoveryTarget {
   const address = addressOf(url, config);
   const { recoveryLockDays: lockDays } = config;

@@ -1,4 +1,4 @@
-/** Gives recovery its target and the means for drills. */
+/** Provides recovery with its target and the means for drills. */
 import { join } from 'node:path';
 import type { Config } from '../config/config.ts';
 import { DrillProcesses } from '../drivers/drill-process/drill-ground.ts';

@@ -1,4 +1,4 @@
-/** `cloudlet admin …`: what the owner of the machine may do without a key. */
+/** `cloudlet admin …`: operations for the owner of the machine, without a key. */
 import { plural } from '../platform/plural.ts';
 import { type Command, UsageError, type Words } from './command.ts';
 import { askServer, asOperator, type CallAsOperator } from './operator-call.ts';
@@ -46,7 +46,7 @@ export const ADMIN: Command = {
   },
 };
 
-/** Print a link, which a server answers. */
+/** Print a link to the server. */
 const LINKING = new Set(['setup-link', 'create-account', 'reset-link']);
 
 type Values = Words['values'];

@@ -9,8 +9,8 @@ import { openParentOf } from '../platform/data-directory.ts';
 import { ROOT } from '../platform/program-files.ts';
 
 /**
- * Addresses, warnings, and how to become administrator. `isTerminal`: someone looks at it now. Elsewhere it
- * is kept, and others may read it: no token is in it then.
+ * Addresses, warnings, and how to become administrator. `isTerminal`: a person reads it now.
+ * Elsewhere it may be stored and read by others, so it contains no token.
  */
 export async function banner(cloud: Cloud, isTerminal: boolean): Promise<string> {
   const facts = bannerFacts(cloud);
@@ -114,7 +114,7 @@ export const EXPOSED_FIX =
   'run a reverse proxy with TLS (deploy/Caddyfile, deploy/nginx.conf), and set CLOUDLET_PUBLIC_URL and ' +
   'CLOUDLET_DATA_URL to its https:// addresses';
 
-/** `address`: what the ports are bound to. */
+/** `address`: the address that the ports are bound to. */
 export function isExposed({ publicUrl, dataUrl }: Config, address: string): boolean {
   return !isLoopback(address) && !(isPrivate(publicUrl) && isPrivate(dataUrl));
 }

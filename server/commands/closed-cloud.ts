@@ -1,4 +1,7 @@
-/** A cloud without a server: apart from the calls to a running one, which must not load a whole cloud. */
+/**
+ * A cloud without a server, in a module of its own: calls to a running server must not load a whole
+ * cloud.
+ */
 import { pino } from 'pino';
 import { buildCloud, type Cloud } from '../cloud/cloud.ts';
 import type { Config } from '../config/config.ts';

@@ -16,7 +16,7 @@ export interface Command {
   readonly help: string;
   /** Options with a value, besides --data-dir. */
   readonly options?: readonly string[];
-  /** These have none. */
+  /** Options without a value. */
   readonly flags?: readonly string[];
   /** Resolves with the exit code. */
   run(config: Config, words: Words): Promise<number>;

@@ -10,7 +10,7 @@ import { systemClock } from '../platform/clock.ts';
 import { holdsCloud } from '../platform/data-directory.ts';
 import { writeDurableFile } from '../platform/files.ts';
 
-/** Names of temporary directories: with the number of the process, and six more characters. */
+/** Names of temporary directories: with the process id, and six more characters. */
 const NAME = /^cloudlet-dev-(\d+)-\w{6}$/;
 const KEY_FILE = 'dev.key';
 /** A young directory may belong to a process in another container that has not locked it yet. */
@@ -37,8 +37,8 @@ export function openDevDirectory(named: string | undefined, isKept: boolean): De
 }
 
 /**
- * The key that an earlier `cloudlet dev` gave this cloud; undefined: there is no cloud yet. Throws where
- * there is another cloud: its administrator would get our key, which is known to all.
+ * The key from an earlier `cloudlet dev` for this cloud; undefined: there is no cloud yet. Throws
+ * for another cloud: its administrator would get our key, which is public.
  */
 export function earlierKey(dataDir: string): string | undefined {
   if (!holdsCloud(dataDir)) return undefined;
@@ -81,7 +81,10 @@ export async function devConfig(dataDir: string, adminKey: string): Promise<Conf
   });
 }
 
-/** The first range of user ids that no living cloud of this host has. Not all of us begin at the same one. */
+/**
+ * The first range of user ids that no running cloud of this host has. Clouds begin the search at
+ * different ranges.
+ */
 function freeUidBase(): number {
   const taken = new Set(livingClouds()?.map((cloud) => cloud.uidBase));
   const ranges = Array.from(
@@ -108,8 +111,8 @@ async function freePorts(count: number): Promise<number[]> {
 }
 
 /**
- * Removes temporary directories that a killed `cloudlet dev` left. Returns those in which a process still
- * runs: machines outlive the process of their cloud.
+ * Removes temporary directories of killed `cloudlet dev` processes. Returns those with running
+ * processes: machines outlive the process of their cloud.
  */
 export function sweepDevDirectories(): string[] {
   const left = readdirSync(tmpdir())
@@ -127,7 +130,7 @@ export function sweepDevDirectories(): string[] {
   return left.filter(isUsed);
 }
 
-/** A cloud in another container has no process here, but its lock. */
+/** A cloud in another container has no process here, but a lock. */
 function isLocked(path: string): boolean {
   try {
     lockDirectory(path).release();

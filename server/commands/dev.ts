@@ -48,7 +48,7 @@ ${VARIABLES}.
 Settings (CLOUDLET_…) are ignored, because they could point to the data of another cloud.
 `;
 
-/** The key of every empty cloud for development: it listens on loopback only, and has no data of others. */
+/** The key of every empty development cloud: it listens on loopback only, and has no data of others. */
 const KEY = 'cloudlet-development-key';
 const DATABASE = 'dev';
 const ACCESS_KEY = 'cloudlet dev';
@@ -133,7 +133,7 @@ interface Wishes {
 async function serve(config: Config, { key, wanted, command }: Wishes): Promise<number> {
   const began = systemClock.monotonic();
   const stopped = stopSignal();
-  // A first server takes a second or more: who connects meanwhile waits for it.
+  // A first server takes a second or more: clients that connect in the meantime wait for it.
   const running = await startCloud(config, (_name, work) => work(), { tellMs: 0 });
   keepKey(config.dataDir, key);
   const endPreparing = await prepareMissing('stderr');
@@ -183,7 +183,7 @@ function caller(apiUrl: string, key: string): Call {
 
 interface Access extends Omit<Wishes, 'command'> {
   readonly apiUrl: string;
-  /** Aborts when nobody waits for a database any more. */
+  /** Aborts when the databases are no longer needed. */
   readonly ended: AbortSignal;
 }
 
@@ -223,8 +223,8 @@ async function enginesToUse(call: Call, wanted: readonly string[] | undefined): 
 }
 
 /**
- * Variables for the account's first database of the engine, or a new one. That may still wait for its server:
- * its address is known, and connections wait there, too.
+ * Variables for the account's first database of the engine, or a new one. Its server may still be
+ * starting: its address is known, and connections wait.
  */
 async function databaseVariables(call: Call, engine: string, ended: AbortSignal): Promise<Variables> {
   const own = await call<Database[]>('GET', '/api/databases');

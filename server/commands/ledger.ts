@@ -89,7 +89,7 @@ async function ask(call: CallAsOperator, head: LedgerHead | undefined): Promise<
   }
 }
 
-/** Has the server check again, which clears the alarm of a problem that is gone. */
+/** Asks the server to check again, which clears the alarm of a problem that is gone. */
 async function endAlarm(call: CallAsOperator): Promise<void> {
   const { running, problem } = await call<Report>({ method: 'GET', path: PATH });
   if (!running && problem !== null) await call({ method: 'POST', path: PATH, body: {} });

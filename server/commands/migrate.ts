@@ -1,6 +1,6 @@
 /**
- * `cloudlet migrate`: moves the metadata of a stopped cloud to PostgreSQL, or back into the data directory,
- * and the bytes of its objects to S3, or back into files.
+ * `cloudlet migrate`: moves the metadata of a stopped cloud to PostgreSQL, or back into the data
+ * directory, and the bytes of its objects to S3, or back into files.
  */
 import { addressOf, openBucket, openFiles } from '../cloud/blobs.ts';
 import type { Config } from '../config/config.ts';

@@ -17,9 +17,9 @@ export interface OperatorCall {
 export type CallAsOperator = <T>(call: OperatorCall) => Promise<T>;
 
 /**
- * Runs `work` with a function that calls the API and returns its JSON. When no server runs, the cloud is
- * opened for the time of the work; where there is none, this throws. A refusal becomes an Error with the
- * problem's detail.
+ * Runs `work` with a function that calls the API and returns its JSON. If no server runs, the cloud
+ * is opened for the duration of the work; throws if there is no cloud. A refusal becomes an Error
+ * with the problem's detail.
  */
 export async function asOperator<T>(config: Config, work: (call: CallAsOperator) => Promise<T>): Promise<T> {
   if (await serverAnswers(config)) return askServer(config, work);
@@ -28,7 +28,7 @@ export async function asOperator<T>(config: Config, work: (call: CallAsOperator)
   return withClosedCloud(config, () => work(call));
 }
 
-/** Same as asOperator, but throws when no server runs. */
+/** Same as asOperator, but throws if no server runs. */
 export async function askServer<T>(config: Config, work: (call: CallAsOperator) => Promise<T>): Promise<T> {
   assertCloud(config.dataDir);
   const path = controlPath(config);
@@ -67,7 +67,7 @@ function answers(socketPath: string): Promise<boolean> {
   );
 }
 
-/** Empty if there is none: the server then answers that a key is needed. */
+/** Empty if there is none: the server then responds that a key is needed. */
 function tokenOf(socketPath: string): string {
   try {
     return readFileSync(tokenPath(socketPath), 'utf8');

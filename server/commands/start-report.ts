@@ -11,7 +11,7 @@ import { banner, bannerFacts, bannerNotes } from './banner.ts';
 
 export interface StartReport {
   begin(): void;
-  /** Notes that a part has started. */
+  /** Reports that a part has started. */
   opened(part: string, ms: number): void;
   ready(cloud: Cloud, seconds: number): Promise<void>;
   /** The receiver of lines about the preparation of this host. */
@@ -20,7 +20,7 @@ export interface StartReport {
   stopped(note: string): void;
 }
 
-/** One of text, unless the log is JSON and standard output is to be, too. */
+/** Text lines, unless the log is JSON and standard output must be too. */
 export function startReport(config: Pick<Config, 'logFormat'>, log: Logger): StartReport {
   return isAllJson(config) ? inLog(log) : inText();
 }

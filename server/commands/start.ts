@@ -28,7 +28,10 @@ Runs the cloud in the foreground until SIGTERM or Ctrl+C. Requests in progress t
 `;
 
 const STOP_SECONDS = 10;
-/** A node of a cluster answers on for so long after it says that it is not ready: proxies must see that. */
+/**
+ * A node of a cluster keeps responding for this long after it reports that it is not ready: proxies
+ * must notice.
+ */
 const DRAIN_MS = 5000;
 /** Temporary failure (sysexits.h): the supervisor starts this node of a cluster again. */
 const FENCED = 75;
@@ -55,7 +58,7 @@ async function run(config: Config, { positionals, values }: Words): Promise<numb
   const first = comeFirst(WRITER_NAME);
   const workers = new Workers(config, log);
   workers.start();
-  // A reader that sees that it is ready may stop it at once.
+  // A reader of the ready message may stop it at once.
   const stopped = Promise.race([stopSignal(), ...(isWorker ? [parentEnded()] : [])]);
   await report.ready(running.cloud, (systemClock.monotonic() - began) / 1000);
   await first;
@@ -71,7 +74,7 @@ async function run(config: Config, { positionals, values }: Words): Promise<numb
 
 interface RunningCloud {
   readonly cloud: Cloud;
-  /** Resolves with the number of virtual machines that run on. */
+  /** Resolves with the number of virtual machines that keep running. */
   stop(): Promise<number>;
 }
 
@@ -187,12 +190,11 @@ async function stop(cloud: Cloud, control: Server): Promise<number> {
 const STANDARD_STREAMS = [0, 1, 2];
 
 /**
- * Resolves with the signal that tells the process to stop: SIGTERM, SIGINT (Ctrl+C), or SIGHUP when its
- * terminal closes.
- * Signals that follow change nothing: of one Ctrl+C the terminal tells us, and so does npm.
+ * Resolves with the signal that stops the process: SIGTERM, SIGINT (Ctrl+C), or SIGHUP when its
+ * terminal closes. Later signals are ignored: for one Ctrl+C, both the terminal and npm send one.
  */
 export function stopSignal(): Promise<NodeJS.Signals> {
-  // Node overrides nohup's signal handling. A process without a terminal cannot mean a closing one.
+  // Node overrides nohup's signal handling. Without a terminal, SIGHUP cannot mean that one closed.
   const hasTerminal = STANDARD_STREAMS.some((stream) => isatty(stream));
   return new Promise((resolve) => {
     process.on('SIGTERM', resolve);
@@ -210,7 +212,7 @@ export function outliveTerminal(): void {
 
 const SECRETS = ['key', 'password', 'token', 'headers'];
 
-/** For people on a terminal, JSON elsewhere, unless CLOUDLET_LOG_FORMAT says which. */
+/** Text for people on a terminal, JSON elsewhere, unless CLOUDLET_LOG_FORMAT is set. */
 export function openLog({ logLevel: level, logFormat: format }: Config): Logger {
   const isTerminal = process.stderr.isTTY === true;
   const output = isTerminal ? process.stderr : fileOutput();
@@ -234,7 +236,7 @@ function fileOutput() {
   return output;
 }
 
-/** Beyond this much, new lines are dropped. */
+/** Above this size, new lines are dropped. */
 const MOST_WAITING_BYTES = 16 * 2 ** 20;
 
 interface Entry {
@@ -255,8 +257,8 @@ const LEVELS: Readonly<Record<number, { name: string; style: Parameters<typeof s
 const INDENT = '    ';
 
 /**
- * `json` is one line of pino's. Errors come last, with their stack on lines of their own. `stream` is where
- * it goes: colours are for a terminal, unless NO_COLOR says otherwise.
+ * `json` is one line of pino's. Errors come last, with their stack on lines of their own. `stream`:
+ * the destination, because colours are for a terminal, unless NO_COLOR is set.
  */
 export function readableLine(json: string, stream: NodeJS.WritableStream): string {
   const { level, time, msg = '', err, pid, hostname, ...fields } = JSON.parse(json) as Entry & Fields;

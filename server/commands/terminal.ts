@@ -7,7 +7,7 @@ import { readRecoveryKey } from '../recovery/repository/recovery-keys.ts';
 export class Progress {
   #shown = -1;
 
-  /** `about`: shown behind it. */
+  /** `about`: shown after it. */
   show(percent: number, about = ''): void {
     const isTerminal = process.stdout.isTTY === true;
     const step = isTerminal ? Math.floor(percent) : Math.floor(percent / 10) * 10;

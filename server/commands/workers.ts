@@ -1,7 +1,7 @@
 /**
- * Front nodes on the same host, for its other cores: each is a process of its own that shares the ports of
- * the API and of the data origin, and is started again when it ends. The process that starts them is a node
- * of the same cluster, and the one that may have machines and databases.
+ * Front nodes on the same host, to use its other cores: each is a separate process that shares the
+ * ports of the API and of the data origin, and is restarted when it ends. The parent process is a
+ * node of the same cluster, and the one that may have machines and databases.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -86,8 +86,8 @@ export async function parentEnded(): Promise<void> {
 }
 
 /**
- * Takes connections at the port of CLOUDLET_NODE_URL for `server`: what other nodes pass on must reach this
- * process, while CLOUDLET_PORT may reach any worker. Rejects with a StartupError.
+ * Accepts connections on the port of CLOUDLET_NODE_URL for `server`: forwarded requests must reach
+ * this process, while CLOUDLET_PORT may reach any worker. Rejects with a StartupError.
  */
 export async function listenForNodes({ host, nodeUrl }: Config, server: Server): Promise<Server> {
   const { port } = new URL(nodeUrl);

@@ -38,7 +38,7 @@ export class ExportedMachines implements ExportSource {
     }
   }
 
-  /** Each unpacks beside the other, so that a disk finds the image that it stores differences from. */
+  /** Both unpack into one folder, so that a disk finds its backing image. */
   *#disks(path: string, guest: GuestOnImage, signal: AbortSignal): Generator<ExportedFile | LeftOutFile> {
     const disks = this.#deps.disks.disksOf(guest, signal);
     if (disks.length === 0) yield { path: `${path}/disk`, leftOut: 'the machine never ran' };

@@ -19,7 +19,7 @@ export interface HypervisorCapabilities {
   readonly filesToStart: number;
 }
 
-/** A guest of a recovery point whose disk a new guest starts from. */
+/** A guest in a recovery point whose disk a new guest starts from. */
 export interface GuestOrigin {
   readonly vmId: string;
   /** By the paths of GuestFiles. Throws `data_corrupted`, `target_unavailable`. */
@@ -40,7 +40,7 @@ export interface GuestSpec {
   readonly vmId: string;
   /** RFC 9562 text form; for the engine's own records. */
   readonly uuid: string;
-  /** 1 to 63 of `a-z0-9-`, made from the name the user gave. */
+  /** 1 to 63 of `a-z0-9-`, derived from the user's name for the machine. */
   readonly hostname: string;
   readonly vcpus: number;
   readonly memoryMb: number;
@@ -74,13 +74,13 @@ export interface GuestNetwork {
   readonly ports: readonly number[];
   /** Whether the guest may open outbound connections; never to this host or to other guests. */
   readonly outbound: boolean;
-  /** IPv4 text, assigned to the guest itself where the engine's network supports it; null: none. */
+  /** IPv4 text, assigned to the guest itself if the engine's network supports it; null: none. */
   readonly address: string | null;
-  /** Missing: the guest is on no private network. An engine that cannot connect it leaves it out. */
+  /** Missing: the guest is on no private network. An engine that cannot connect it omits it. */
   readonly privateLink?: PrivateLink | undefined;
 }
 
-/** A guest's second network device, which leads to nothing but its account's private network. */
+/** A guest's second network device, connected only to its account's private network. */
 export interface PrivateLink {
   /** `56:xx:xx:xx:xx:xx`. */
   readonly mac: string;
@@ -124,7 +124,7 @@ export interface GuestFact {
   readonly handle: GuestHandle | null;
   /** Start time of the current run, ms since 1970; null when it does not run or the time is unknown. */
   readonly runningSince: number | null;
-  /** How the last run ended, whatever ended it; null: the guest runs, or it is unknown. */
+  /** How the last run ended, by any cause; null: the guest runs, or it is unknown. */
   readonly end: LastEnd | null;
 }
 
@@ -161,7 +161,10 @@ export interface GuestSample {
   readonly cpuMs: number | null;
   /** Memory in use as reported by the guest, bytes. */
   readonly memoryUsedBytes: number | null;
-  /** Total memory of the guest, bytes. */
+  /**
+   * Metrics of one moment. An unavailable figure is null, never 0 and never estimated. Counters are
+   * cumulative.
+   */
   readonly memoryTotalBytes: number | null;
   /** Host memory held by the guest, bytes. */
   readonly residentBytes: number | null;
@@ -173,7 +176,7 @@ export interface GuestSample {
 
 /** A bidirectional serial console. */
 export interface GuestConsole {
-  /** Resolves when the guest's side took the bytes. */
+  /** Resolves when the guest's side accepted the bytes. */
   write(bytes: Uint8Array): Promise<void>;
   onData(listener: (bytes: Uint8Array) => void): void;
   /** Called once, when the guest stopped or the engine lost the console. */
@@ -215,15 +218,15 @@ export interface Hypervisor {
   prepare(spec: GuestSpec, origin?: GuestOrigin): Promise<void>;
 
   /**
-   * Resolves when the guest's CPU runs. A running guest is left alone and described. The same guest never
-   * runs twice. A failed start leaves nothing running. Throws `disk_missing` for one that ran before and has
-   * no disk here.
+   * Resolves when the guest's CPU runs. A running guest is left alone and described. The same guest
+   * never runs twice. A failed start leaves nothing running. Throws `disk_missing` if it ran before
+   * and has no disk here.
    */
   start(spec: GuestSpec): Promise<StartedGuest>;
 
   /**
-   * Resolves when the guest is gone, within `graceMs` plus 15 s: a shutdown is requested every 3 s, then the
-   * guest is killed. Reports no GuestEnd.
+   * Resolves when the guest is gone, within `graceMs` plus 15 s: a shutdown is requested every 3 s,
+   * then the guest is killed. Reports no GuestEnd.
    */
   stop(vmId: string, options: StopOptions): Promise<StopMethod>;
 
@@ -238,7 +241,7 @@ export interface Hypervisor {
   /** null: the guest does not run. */
   sample(vmId: string): Promise<GuestSample | null>;
 
-  /** Why a running guest's CPU is paused; null: not paused, as far as is known. Cheap. */
+  /** Why a running guest's CPU is paused; null: not paused, as far as known. Cheap. */
   waiting(vmId: string): 'disk_full' | null;
 
   /** The console of a running guest, or null. Output since boot is in consoleLog. One caller at a time. */
@@ -251,15 +254,16 @@ export interface Hypervisor {
   endpoint(spec: Pick<GuestSpec, 'vmId' | 'network'>, port: number): GuestEndpoint | null;
 
   /**
-   * The same for any TCP port of a guest that runs, also where its network says nothing of it: to be given up
-   * once a connection is made and used, which stays. null: the guest does not run. Throws
-   * `engine_unavailable`.
+   * The same for any TCP port of a running guest, even if its network does not list it. Close it
+   * once a connection is made and used; the connection remains. null: the guest does not run.
+   * Throws `engine_unavailable`.
    */
   reach(spec: Pick<GuestSpec, 'vmId' | 'network'>, port: number): Promise<ReachedPort | null>;
 
   /**
-   * The socket behind a running guest's private device: each way, frames after their length as 4 bytes, big
-   * endian. One connection at a time. null: the guest does not run, or was started without the device.
+   * The socket behind a running guest's private device: in each direction, frames after their
+   * length as 4 bytes, big endian. One connection at a time. null: the guest does not run, or was
+   * started without the device.
    */
   privateSocket(vmId: string): HeldSocket | null;
 
@@ -267,16 +271,16 @@ export interface Hypervisor {
   onEnd(listener: (end: GuestEnd) => void): void;
 
   /**
-   * Begins an image and returns the stage that its bytes are written to. Anything staged under that id before
-   * is removed. `imageId` is `img-` + 26 characters.
+   * Begins an image and returns the stage that its bytes are written to. Bytes staged under that id
+   * before are removed. `imageId` is `img-` + 26 characters.
    */
   stageImage(imageId: string): Promise<ImageStage>;
 
   /**
-   * Makes an image of the staged bytes, durable and usable under `imageId` once this resolves. The bytes are
-   * untrusted: their format is detected from the content. Throws `invalid_request` when they need other files
-   * or are encrypted, damaged or too large. One caller at a time. Leaves nothing behind on failure; rejects
-   * with the signal's reason when aborted.
+   * Makes an image of the staged bytes, durable and usable under `imageId` once this resolves. The
+   * bytes are untrusted: their format is detected from the content. Throws `invalid_request` if
+   * they need other files or are encrypted, damaged or too large. One caller at a time. Leaves
+   * nothing behind on failure; rejects with the signal's reason when aborted.
    */
   importImage(imageId: string, options: ImportOptions): Promise<ImportedImage>;
 

@@ -1,7 +1,7 @@
 /**
- * The ingress port: where a machine's address answers. The address comes from the cloud's own pool and stays
- * the same for as long as the machine exists; its guest may change. An address without a guest costs nothing
- * and refuses connections.
+ * The ingress port: the address under which a machine is reached. It comes from the cloud's own
+ * pool and stays the same for as long as the machine exists; its guest may change. An address
+ * without a guest uses no resources and refuses connections.
  */
 import type { Socket } from 'node:net';
 import type { GuestEndpoint } from './hypervisor.ts';
@@ -44,8 +44,9 @@ export interface Ingress {
    */
   claim(base: string): Promise<boolean>;
   /**
-   * Whether the address can be given to a machine: this host has it, and no other program listens on it at
-   * one of these ports. A program that listens on a port of all addresses closes that port, not the address.
+   * Whether the address can be assigned to a machine: this host has it, and no other program
+   * listens on it at one of these ports. A program that listens on a port of all addresses closes
+   * that port, not the address.
    */
   isFree(address: string, guestPorts: readonly number[]): Promise<boolean>;
   /**
@@ -56,16 +57,16 @@ export interface Ingress {
   /** The guest of an open machine runs. A connection is accepted only when the guest itself answers. */
   begin(vmId: string): void;
   /**
-   * A connection to a port of an open machine's guest, by the endpoint that the engine names for it. On port
-   * 22 the guest has spoken. It is cut when the machine is closed. null: the machine is not open, nothing
-   * listens, or SSH does not answer in time.
+   * A connection to a port of an open machine's guest, at the endpoint from the engine. On port 22
+   * the guest has sent a byte. It is closed with the machine. null: the machine is not open,
+   * nothing listens, or SSH does not respond in time.
    */
   dial(vmId: string, guestPort: number, endpoint: GuestEndpoint): Promise<Socket | null>;
   /** State of each port; ports of a machine that is not exposed are closed. */
   ports(vmId: string, guestPorts: readonly number[]): readonly PortState[];
   /** null: the machine is not open, or traffic is not counted. */
   traffic(vmId: string): IngressTraffic | null;
-  /** Stops answering on the address and ends its connections. No error if missing. */
+  /** Closes the address and its connections. No error if missing. */
   close(vmId: string): Promise<void>;
   closeAll(): Promise<void>;
 }

@@ -1,4 +1,4 @@
-/** Makes compute: machines, images, consoles, metrics. */
+/** Builds compute: machines, images, consoles, metrics. */
 import type { Logger } from 'pino';
 import type { Tickets } from '../calls/tickets.ts';
 import { Changes } from '../metadata/change.ts';
@@ -63,7 +63,7 @@ export interface ComputeDeps {
   readonly billing: VmBilling;
   readonly announce: Announce<VmEventType>;
   readonly sweepGuard: SweepGuard;
-  /** Throws when that many more bytes cannot be stored. */
+  /** Throws if that many more bytes cannot be stored. */
   readonly assertSpace: (bytes: number) => void;
   readonly onError: (id: string, what: string, error: unknown) => void;
   readonly onClosedPorts: ExposuresDeps['onClosedPorts'];
@@ -135,7 +135,7 @@ const CHECK_MS = 15_000;
 const HALT_CHECK_MS = 250;
 const FLUSH_MS = 5000;
 const CONNECT_MS = 1000;
-/** A tunnel outlives its machine or database by at most that. */
+/** A tunnel outlives its machine or database by at most this. */
 const TUNNEL_CHECK_MS = 2000;
 
 /** Host resources of machines besides the hypervisor. */
@@ -179,7 +179,7 @@ function watchFiles({ descriptors }: Host, alarms: Alarms): void {
   else alarms.raise(FILES, detail, RAISE);
 }
 
-/** Restores the rules when another program flushed them. While no machine runs, they guard nothing. */
+/** Restores the rules after another program flushed them. While no machine runs, they protect nothing. */
 async function guardNetworks(host: Host, log: Logger, store: VmStore): Promise<void> {
   if ((await store.listRunning()).length > 0) await placeRules(host, log);
 }

@@ -1,6 +1,6 @@
 /**
- * The private network of an account: its machines reach each other, its databases and the S3 endpoint by
- * name, and nobody else's. Each machine has a device and an address of it in addition to its own.
+ * The private network of an account: its machines reach each other, its databases and the S3
+ * endpoint by name, and no other account's. Each machine has a separate device and address for it.
  */
 import type { Duplex } from 'node:stream';
 import { hostnameOf, privateLinkOf } from './machines/runs.ts';
@@ -34,8 +34,8 @@ export interface NetworkServices {
   /** The number of the account's database with that name; null: none. */
   find(accountId: number, name: string): Promise<number | null>;
   /**
-   * A connection to a port of the account's database with that number, or `data`: it answers at the data
-   * origin. null: refused. Allows half-open. Throws `engine_unavailable`.
+   * A connection to a port of the account's database with that number, or `data`: the data origin
+   * serves it. null: refused. Allows half-open. Throws `engine_unavailable`.
    */
   dial(request: {
     readonly accountId: number;
@@ -46,7 +46,7 @@ export interface NetworkServices {
   uri(accountId: number, name: string): Promise<string | null>;
 }
 
-/** Connects the machines that run. To be called every second. */
+/** Connects the running machines. Call every second. */
 export async function syncPrivateNetworks(
   store: Pick<VmStore, 'listConnected'>,
   networks: PrivateSwitch,

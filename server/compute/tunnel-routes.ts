@@ -107,7 +107,7 @@ export function vmTunnelSocket(deps: VmTunnelsDeps): SocketRoute {
   };
 }
 
-/** Digits only: `0x16`, `22.0` and `127.0.0.1:22` are no ports. */
+/** Digits only: `0x16`, `22.0` and `127.0.0.1:22` are not ports. */
 function portIn(query: URLSearchParams): number {
   const text = query.get('port') ?? String(SSH);
   const port = /^\d{1,5}$/.test(text) ? Number(text) : 0;

@@ -62,7 +62,7 @@ export function loadConfig(given: Texts = process.env, options: Texts = {}): Con
   return Object.freeze({ ...config, dataDir: resolve(config.dataDir) });
 }
 
-/** Names below the apps domain belong to machines: the cloud would not be reachable by them. */
+/** Names below the apps domain belong to machines: the cloud would be unreachable under them. */
 function assertOwnNames({ appsDomain, publicUrl, dataUrl, s3Domain }: Config): void {
   const hosts = [publicUrl, dataUrl].filter((url) => url !== '').map((url) => new URL(url).hostname);
   const taken = [...hosts, ...s3Domain.split(',')].find((name) => name.endsWith(`.${appsDomain}`));
@@ -100,7 +100,7 @@ function assertNode(config: Config): void {
     );
 }
 
-/** Links in mail name the cloud as the settings do: a request could name another host. */
+/** Links in mail use the host name from the settings: a request could name another host. */
 function assertMail(config: Config): void {
   const { smtpUrl, mailFrom, publicUrl } = config;
   if (smtpUrl === '') {

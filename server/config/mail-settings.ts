@@ -1,11 +1,11 @@
-/** The settings of mail: the server that takes it, and whose it says it is. */
+/** The settings of mail: the server, and the sender. */
 import { ConfigError, text } from './setting-kinds.ts';
 
-/** Where mail is handed in. */
+/** Address of the server. */
 export interface SmtpServer {
   readonly host: string;
   readonly port: number;
-  /** From the start (smtps), after STARTTLS (smtp), or not at all. */
+  /** TLS from the start (smtps), after STARTTLS (smtp), or none. */
   readonly tls: 'smtps' | 'starttls' | 'off';
   readonly user: string;
   readonly password: string;

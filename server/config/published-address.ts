@@ -12,8 +12,8 @@ interface PublishedAddress {
 }
 
 /**
- * Another address of the loopback network than the console's usual one: cookies of one are not sent to the
- * other.
+ * A different loopback address than the console's usual one, so that cookies of one are not sent to
+ * the other.
  */
 const OTHER_LOOPBACK = ['127.0.0.2', '127.0.0.3'] as const;
 

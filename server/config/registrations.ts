@@ -1,4 +1,4 @@
-/** The right to register, and limits of who did: narrower if the public reaches the cloud. */
+/** The right to register, and limits of registered accounts: lower if the public reaches the cloud. */
 import { isIP } from 'node:net';
 import type { Config } from './config.ts';
 import { ConfigError, domainName, type Setting } from './setting-kinds.ts';
@@ -14,8 +14,8 @@ const PUBLIC_MEMORY = 50;
 type Addresses = Pick<Config, 'host' | 'publicUrl'>;
 
 /**
- * Accounts are for everyone, for whoever has an invitation, for who has a mailbox of some domains, or made by
- * administrators only.
+ * Who may register: everyone, people with an invitation, people with a mailbox in some domains, or
+ * nobody (administrators create accounts).
  */
 export type Registration = 'open' | 'invitation' | 'domain' | 'closed';
 

@@ -74,7 +74,7 @@ export const networks = (value: string) =>
     : 'must be networks like 10.0.0.0/8, separated by commas';
 export const absolutePath = (value: string) =>
   value === '' || value.startsWith('/') ? undefined : 'must be an absolute path';
-/** A wildcard is no address that clients could connect to. */
+/** A wildcard is not an address that clients could connect to. */
 export const hostName = (value: string) =>
   /^(?!0\.0\.0\.0$|::$)[0-9A-Za-z.:-]{0,253}$/.test(value)
     ? undefined

@@ -21,7 +21,7 @@ export async function dialed(host: string, port: number): Promise<Socket> {
   }
 }
 
-/** Two ends of a private connection: the listener accepts only the port it expects. */
+/** The two ends of a private connection: the listener accepts only the expected port. */
 export async function socketPair(): Promise<readonly [Socket, Socket]> {
   const server = createServer(OPTIONS);
   server.listen({ port: 0, host: LOOPBACK });

@@ -1,6 +1,6 @@
 /**
- * One process per data directory. The lock is a POSIX lock that SQLite holds on a file of its own: the
- * kernel drops it with the process, so that a kill leaves nothing to clean up.
+ * One process per data directory. The lock is a POSIX lock that SQLite holds on a separate file:
+ * the kernel releases it with the process, so that a kill leaves nothing to clean up.
  */
 import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -13,7 +13,7 @@ export interface DirectoryLock {
 /** Referenced so that the garbage collector does not close the connection and release the lock. */
 const held = new Set<Database.Database>();
 
-/** Takes the lock, or throws immediately. `directory` must exist. */
+/** Acquires the lock, or throws immediately. `directory` must exist. */
 export function lockDirectory(directory: string): DirectoryLock {
   const path = join(directory, 'lock');
   makePrivate(path);

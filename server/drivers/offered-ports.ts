@@ -18,11 +18,14 @@ export interface OfferedPort {
   take(client: Socket, address: string): void;
 }
 
-/** Share of a node's report. Ports of databases lie side by side: it takes a thousand published ports. */
+/**
+ * Share of a node's report. Database ports are consecutive, so this is enough for a thousand
+ * published ports.
+ */
 const MAX_BYTES = 8192;
-/** Two heartbeats, if messages between nodes are lost, and the time that they take. */
+/** Two heartbeats, if messages between nodes are lost, plus transmission time. */
 const WAIT_MS = 3000;
-/** A front whose heartbeat is older may have ended without a word. */
+/** A front node with an older heartbeat may have ended without leaving. */
 const SILENT_MS = 3000;
 const ALARM = 'ports_not_told';
 
@@ -35,7 +38,7 @@ export interface OfferedPortsDeps {
 export class OfferedPorts {
   readonly #deps: OfferedPortsDeps;
   readonly #offers = new Map<number, OfferedPort>();
-  /** Fronts that a version was waited for in vain, by their run. */
+  /** Front nodes that did not confirm a version in time, by their run. */
   readonly #late = new Map<string, number>();
   #version = 0;
   #seen: number | null = null;
@@ -46,7 +49,7 @@ export class OfferedPorts {
 
   offer(port: number, offered: OfferedPort): void {
     this.#offers.set(port, offered);
-    // Also above the versions of an earlier run of this host.
+    // Higher than the versions of an earlier run of this host.
     this.#version = Math.max(this.#version + 1, this.#deps.clock.now());
     this.#deps.membership.hurry();
   }
@@ -60,8 +63,8 @@ export class OfferedPorts {
   }
 
   /**
-   * Resolves once all front nodes that live have all ports offered by now. A front that takes longer than
-   * 3 s is not waited for again until it has caught up. Never rejects.
+   * Resolves once all live front nodes have opened the current ports. A front that takes longer
+   * than 3 s is not awaited again until it has caught up. Never rejects.
    */
   async everywhere(): Promise<void> {
     const version = this.#version;
@@ -80,7 +83,7 @@ export class OfferedPorts {
     stop();
   }
 
-  /** Fronts that are waited for. Those of an earlier version of Cloudlet do not say what they have. */
+  /** Fronts to wait for. Those of an earlier version of Cloudlet do not report their ports. */
   #lacking(version: number): readonly NodeView[] {
     return this.#deps.membership.nodes().filter(({ isHost, state, beatAgeMs, runId, portsSeen }) => {
       if (isHost || state !== 'up' || beatAgeMs > SILENT_MS) return false;
@@ -88,7 +91,7 @@ export class OfferedPorts {
     });
   }
 
-  /** Serves a client that another node has passed on; false: nothing listens at the port. */
+  /** Serves a client forwarded by another node; false: nothing listens at the port. */
   take(port: number, client: Socket, address: string): boolean {
     const offered = this.#offers.get(port);
     offered?.take(client, address);
@@ -108,7 +111,7 @@ export class OfferedPorts {
     return this.#seen;
   }
 
-  /** At a front: this node has the host's ports of that version, but those that it cannot open. */
+  /** At a front: this node has opened the host's ports of that version, except those that it cannot open. */
   saw(version: number | undefined): void {
     if (version === undefined || version === this.#seen) return;
     this.#seen = version;

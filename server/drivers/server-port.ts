@@ -56,13 +56,13 @@ export function isFree(port: number): Promise<boolean> {
   return promise;
 }
 
-/** `nginx (process 123)`; null when it is not for us to know. */
+/** `nginx (process 123)`; null if it is not visible to us. */
 export function holderOf(port: number): string | null {
   const pid = listenersAt(port)?.[0];
   return pid === undefined ? null : `${readFileSync(`/proc/${pid}/comm`, 'utf8').trim()} (process ${pid})`;
 }
 
-/** Processes that listen on that port; null: some do that are not ours to see. */
+/** Processes that listen on that port; null: some are not visible to us. */
 export function listenersAt(port: number): readonly number[] | null {
   const inodes = new Set([...inodesOf('/proc/net/tcp', port), ...inodesOf('/proc/net/tcp6', port)]);
   if (inodes.size === 0) return [];

@@ -1,4 +1,4 @@
-/** Bytes put aside in a file without a name, which is gone with this process however that ends. */
+/** Bytes stored in an unnamed file, which disappears with this process however it ends. */
 import { close, openSync, read, rmSync, write } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';

@@ -1,7 +1,7 @@
 /**
- * Connections that have not logged in, of which there is a bounded number: a new one always gets a slot, for
- * which another one is evicted. Drivers keep one such connection as long as they live, to monitor the server;
- * it sends a greeting every few seconds, and is evicted last.
+ * Connections that have not logged in, of a limited number: a new one always gets a slot, for which
+ * another one is evicted. Drivers keep one such connection permanently to monitor the server; it
+ * sends a message every few seconds, and is evicted last.
  */
 import { sourceOf } from '../platform/host/caller-networks.ts';
 

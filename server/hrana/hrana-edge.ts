@@ -1,9 +1,10 @@
 /**
- * Serves libSQL drivers of SQLite databases: Hrana over HTTP on the data origin, under `/db/<database_id>/`,
- * with the database's password as bearer token. Bodies are passed through: the process that has the database
- * open reads and writes them. Drivers build paths in two ways. Those that resolve `v2/pipeline` against
- * `…/db/<database_id>` lose the id, so that the password alone identifies the database; those that append
- * leave `//`. hrana-sockets.ts has the same over WebSocket.
+ * Serves libSQL drivers of SQLite databases: Hrana over HTTP on the data origin, under
+ * `/db/<database_id>/`, with the database's password as bearer token. Bodies are passed through:
+ * the process with the open database reads and writes them. Drivers build paths in two ways. Those
+ * that resolve `v2/pipeline` against `…/db/<database_id>` lose the id, so that the password alone
+ * identifies the database; those that append leave `//`. hrana-sockets.ts does the same over
+ * WebSocket.
  */
 import { pipeline } from 'node:stream/promises';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
@@ -27,7 +28,7 @@ export interface HranaCall {
 
 /** A message of a client's WebSocket. */
 export interface HranaMessage {
-  /** Names the connection. */
+  /** Identifies the connection. */
   readonly socket: string;
   readonly encoding: 'json' | 'protobuf';
   readonly body: Uint8Array;
@@ -48,7 +49,7 @@ export interface HranaEdgeDeps {
     find(databaseId: string | null, password: string): Promise<EngineDatabase>;
     /** Throws AppError. */
     exchange(database: EngineDatabase, call: HranaCall): Promise<HranaReply>;
-    /** The answer to a message; null: it is none of the protocol. Throws AppError. */
+    /** The answer to a message; null: the message is not part of the protocol. Throws AppError. */
     receive(database: EngineDatabase, message: HranaMessage): Promise<Uint8Array | null>;
     /** Ends the streams of a closed WebSocket. */
     closeSocket(database: EngineDatabase, socket: string): Promise<unknown>;
@@ -234,7 +235,7 @@ function passwordOf({ headers }: FastifyRequest): string {
   });
 }
 
-/** A driver recognizes an error only by exactly this type. */
+/** Drivers recognize errors only with exactly this type. */
 const JSON_TYPE = 'application/json';
 const NO_BODY = Buffer.alloc(0);
 

@@ -12,10 +12,10 @@ export const SUB_PROTOCOLS: ReadonlyMap<string, Encoding> = new Map([
 ]);
 const MAX_HELLO_BYTES = 16 * 1024;
 
-/** The password in a client's `hello`, may be empty; null: another message. */
+/** The password in a client's `hello`, possibly empty; null: another message. */
 export function readHello(bytes: Buffer, encoding: Encoding): string | null {
   if (bytes.length > MAX_HELLO_BYTES) return null;
-  // Tried for each message; most are not a hello.
+  // Checked for each message; most are not a hello.
   if (encoding === 'json' && !bytes.includes('hello')) return null;
   try {
     return encoding === 'json' ? helloOfJson(bytes) : helloOfProtobuf(bytes);
@@ -48,7 +48,7 @@ function firstField(bytes: Uint8Array): Uint8Array | null {
   return null;
 }
 
-/** The answer to a `hello` that is right. */
+/** The response to a valid `hello`. */
 export function helloOk(encoding: Encoding): string | Uint8Array {
   if (encoding === 'json') return '{"type":"hello_ok"}';
   return new BinaryWriter().tag(1, WireType.LengthDelimited).fork().join().finish();

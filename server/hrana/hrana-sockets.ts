@@ -1,8 +1,8 @@
 /**
- * Hrana over WebSocket, at the addresses of Hrana over HTTP: the client's `hello` has the password of the
- * database. Messages are passed through like bodies: the process that has the database open answers them.
- * The password is checked for each message, so a connection serves nothing once the database is suspended or
- * deleted, or has another password.
+ * Hrana over WebSocket, at the URLs of Hrana over HTTP: the client's `hello` has the password of
+ * the database. Messages are passed through like bodies: the process with the open database answers
+ * them. The password is checked for each message, so a connection is useless once the database is
+ * suspended or deleted, or has another password.
  */
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
@@ -135,7 +135,7 @@ export class HranaSockets implements Upgrades {
     throw new AppError('overloaded', 'Too many connections have not logged in yet', { retryAfterSeconds: 2 });
   }
 
-  /** Waits for the `hello`; `heard` is called when it has come. */
+  /** Waits for the `hello`; `heard` is called when it arrives. */
   #greet(webSocket: WebSocket, exchange: Exchange, heard: () => void): void {
     const encoding = SUB_PROTOCOLS.get(webSocket.protocol) ?? 'json';
     const { databaseId } = databaseOf(exchange.raw.url ?? '');
@@ -208,7 +208,7 @@ export class HranaSockets implements Upgrades {
       })
       .catch((error) => {
         this.#refuseHello(client, error);
-        // Messages after it are not answered.
+        // Later messages are not answered.
         client.left.abort();
       });
     await client.checked;
@@ -247,7 +247,7 @@ export class HranaSockets implements Upgrades {
     try {
       await this.#answer(client, data);
     } catch (thrown) {
-      // The client has left, which is not a failure.
+      // The client has disconnected, which is not a failure.
       if (client.left.signal.aborted) return;
       const error = toAppError(thrown);
       if (error.code === 'internal_error') this.#deps.log.error({ err: thrown }, 'a Hrana message failed');
@@ -287,7 +287,7 @@ export class HranaSockets implements Upgrades {
 
   #ping(): void {
     for (const client of this.#clients) {
-      // Pings of a busy client are not read, so it may miss more.
+      // A busy client's pings are not read, so it may miss more.
       const most = client.underWay === 0 ? 1 : MOST_MISSED;
       if (client.missed >= most) client.webSocket.terminate();
       client.missed++;

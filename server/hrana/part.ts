@@ -1,4 +1,4 @@
-/** Makes the edges of libSQL's drivers. */
+/** Builds the edges for libSQL drivers. */
 import type { FastifyInstance } from 'fastify';
 import type { Config } from '../config/config.ts';
 import { HranaEdge, type HranaEdgeDeps } from './hrana-edge.ts';

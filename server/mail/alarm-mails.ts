@@ -1,5 +1,5 @@
 /**
- * Tells the administrators who want it, by mail, of each alarm: once, and again if it still stands a day
+ * Mails alarms to the administrators who want them: once, and again if an alarm persists a day
  * later.
  */
 import type { Changes } from '../metadata/change.ts';
@@ -26,7 +26,7 @@ export interface AlarmMailsDeps {
 export async function tellAlarms(deps: AlarmMailsDeps): Promise<void> {
   const { changes, mailStore, outbox, clock, alarms, mailUrl } = deps;
   if (!outbox.isOn) return;
-  // Mail cannot tell that it does not work.
+  // A failing mail server cannot be reported by mail.
   const active = alarms().filter(({ code }) => code !== MAIL_ALARM);
   if (active.length === 0) return;
   const administrators = await mailStore.wanting('alarms');

@@ -1,7 +1,7 @@
 /**
- * Sends what the outbox holds, by the loop that webhooks have too. A kill between an attempt and its commit
- * repeats the attempt with the same Message-ID. When the server fails, an alarm says so until it takes a
- * mail.
+ * Sends the mails in the outbox, with the same loop as webhooks. A kill between an attempt and its
+ * commit repeats the attempt with the same Message-ID. When the server fails, an alarm is raised
+ * until it accepts a mail.
  */
 import { BACKGROUND, type Changes } from '../metadata/change.ts';
 import type { Alarms } from '../platform/alarms.ts';
@@ -24,7 +24,7 @@ export interface MailQueueDeps {
   readonly alarms: Alarms;
   /** The part of a Message-ID after the @. */
   readonly domain: string;
-  /** Whether this node of a cluster sends; `isBusy`: attempts of it are under way. */
+  /** Whether this node of a cluster sends; `isBusy`: attempts are in progress. */
   readonly mayBegin: (isBusy: boolean) => Promise<boolean>;
   readonly onError: (what: string, error: unknown) => void;
 }
@@ -43,7 +43,7 @@ export class MailQueue extends SendingLoop {
   constructor(deps: MailQueueDeps) {
     const mayBegin = async (isBusy: boolean) => {
       const may = await deps.mayBegin(isBusy);
-      // The alarm is of the node that sends.
+      // The alarm belongs to the node that sends.
       if (!may) deps.alarms.clear(MAIL_ALARM);
       return may;
     };
@@ -56,7 +56,7 @@ export class MailQueue extends SendingLoop {
     if (this.#deps.mailer !== null) super.start();
   }
 
-  /** Finds out what to send to those who asked by an address; false: nobody asked. */
+  /** Determines the mails for people who requested one by an address; false: there was no request. */
   protected override async prepare(): Promise<boolean> {
     const { changes, mailStore, outbox, clock, sealer } = this.#deps;
     const rows = await mailStore.asked(ASKED_BATCH);
@@ -85,7 +85,7 @@ export class MailQueue extends SendingLoop {
     const row = await mailStore.nextOf(account);
     if (mailer === null || row === undefined || !isDue(row.next_at ?? 0, clock.now())) return 0;
     const after = await this.#send(mailer, row, signal);
-    // It may have been given up meanwhile.
+    // It may have been given up in the meantime.
     await changes.store([after], 'skip');
     return 0;
   }
@@ -105,7 +105,7 @@ export class MailQueue extends SendingLoop {
     } catch (error) {
       signal.throwIfAborted();
       const said = (error as Error).message;
-      // It talks to us, and knows the address better than we do.
+      // The server's reply is trusted: it knows the address better.
       if (error instanceof MailRefused) return failed(said);
       this.#raise(mailer, said);
       const delay = retryDelayMs({ tries: row.tries + 1, retryAfterMs: null });
@@ -114,7 +114,7 @@ export class MailQueue extends SendingLoop {
     }
   }
 
-  /** null: it was sealed with a master key that is gone, and no later attempt opens it. */
+  /** null: it was sealed with a master key that no longer exists, so no later attempt opens it. */
   #open({ mail_id, sealed }: MailRow): MailText | null {
     try {
       return sealed === null ? null : openMail(this.#deps.sealer, mail_id, sealed);

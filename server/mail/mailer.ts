@@ -1,7 +1,7 @@
-/** Hands one mail to a server of the operator's choice; the implementation is in drivers/. */
+/** Passes one mail to the operator's server; the implementation is in drivers/. */
 
 export interface OutgoingMail {
-  /** The same at each attempt, so that receivers can tell a repeated one. */
+  /** The same at each attempt, so that receivers recognize a repeated one. */
   readonly messageId: string;
   /** One address. */
   readonly to: string;
@@ -13,12 +13,12 @@ export interface Mailer {
   /** Host and port of the server, for messages. */
   readonly server: string;
   /**
-   * Resolves once the server has taken the mail. Rejects with MailRefused when it never will, and with
-   * another error, whose message is for the operator, when it may later; also when `signal` was aborted.
-   * Never takes longer than a minute.
+   * Resolves once the server has accepted the mail. Rejects with MailRefused if it never will, and
+   * with another error, whose message is for the operator, if it may later; also when `signal` was
+   * aborted. Never takes longer than a minute.
    */
   send(mail: OutgoingMail, signal: AbortSignal): Promise<void>;
 }
 
-/** The server takes no mail for this address. */
+/** The server accepts no mail for this address. */
 export class MailRefused extends Error {}

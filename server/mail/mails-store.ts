@@ -1,4 +1,4 @@
-/** SQL of mail that waits, and of what became of it. */
+/** SQL of pending mails, and of the results of sent ones. */
 import type { Awaitable, Reads, Statement } from '../metadata/metadata.ts';
 import type { DueRow } from '../resources/serving-order.ts';
 
@@ -54,8 +54,8 @@ export class MailStore {
   }
 
   /**
-   * To the confirmed address of the account, if it has one and wants mail about this; does nothing else.
-   * `about` without the commas around it.
+   * To the confirmed address of the account, if it has one and wants mail about this; otherwise
+   * does nothing. `about` without the commas around it.
    */
   insertIfWanted(row: Omit<NewMailRow, 'recipient'>, about: string): Statement {
     return {
@@ -69,7 +69,7 @@ export class MailStore {
     };
   }
 
-  /** Something asked for by an address, unless it asked `most` times since `since`. */
+  /** A mail requested by an address, unless it was requested `most` times since `since`. */
   insertAsked(row: Omit<NewMailRow, 'sealed' | 'topic'>, limit: { most: number; since: number }): Statement {
     return {
       sql: `${INSERT} SELECT ?, ?, ?, '', ?, NULL, 'asked', NULL, ?, ?
@@ -86,7 +86,7 @@ export class MailStore {
     return this.#reads.all(`SELECT ${COLUMNS} FROM mails WHERE state = 'asked' ORDER BY id LIMIT ?`, limit);
   }
 
-  /** The asked-for mail gets its text. Refused if it became one before. */
+  /** Sets the text of the requested mail. Refused if it has one already. */
   answer(
     id: number,
     mail: { readonly accountId: number; readonly sealed: Uint8Array; readonly at: number },
@@ -113,7 +113,7 @@ export class MailStore {
     );
   }
 
-  /** Refused if it was given up meanwhile. */
+  /** Refused if it was given up in the meantime. */
   putOff(row: MailRow, to: { readonly at: number; readonly reason: string }): Statement {
     return {
       sql: `UPDATE mails SET tries = tries + 1, next_at = ?, reason = ? WHERE id = ? AND state = 'pending'`,
@@ -122,7 +122,7 @@ export class MailStore {
     };
   }
 
-  /** Its text, which may hold a link, is gone. Refused if it has ended before. */
+  /** Deletes its text, which may contain a link. Refused if it has ended before. */
   end(
     id: number,
     to: { readonly state: 'sent' | 'failed'; readonly reason: string | null; readonly at: number },
@@ -140,7 +140,7 @@ export class MailStore {
     return Number((await this.#reads.get<{ count: number }>(sql, kind, recipient, since))?.count ?? 0);
   }
 
-  /** Whether something was told to an account since then. */
+  /** Whether the account was sent a mail about this since then. */
   async wasTold(kind: string, topic: string, since: number): Promise<boolean> {
     const sql = 'SELECT 1 FROM mails WHERE created_at > ? AND kind = ? AND topic = ? LIMIT 1';
     return (await this.#reads.get(sql, since, kind, topic)) !== undefined;
@@ -171,7 +171,7 @@ export class MailStore {
     return new Map(rows.map(({ state, count }) => [state, Number(count)]));
   }
 
-  /** Forgets what ended before then, and gives up what is useless by now. */
+  /** Deletes mails that ended before then, and gives up expired ones. */
   sweep(now: number, keptMs: number): Statement[] {
     return [
       {

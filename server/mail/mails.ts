@@ -1,6 +1,4 @@
-/**
- * Mail as administrators see it: whether it is sent, what became of it, and a mail to try the server with.
- */
+/** Mail for administrators: whether it is sent, the results, and a test mail. */
 import type { Call } from '../calls/principal.ts';
 import type { Changes } from '../metadata/change.ts';
 import { Listed, listRows } from '../metadata/list.ts';
@@ -50,7 +48,7 @@ export class Mails {
       yield new Listed(row, describe(row));
   }
 
-  /** A mail to this address, to try the server. Throws `mail_not_set`, `invalid_request`. */
+  /** Sends a test mail to this address. Throws `mail_not_set`, `invalid_request`. */
   async test(call: Call, to: string): Promise<Mail> {
     const { changes, mailStore, sealer, clock, server, wake } = this.#deps;
     if (server === null) throw mailNotSet();

@@ -1,6 +1,6 @@
 /**
- * Mail as others use it: they put it into the commit of the change it tells of, and it is sent once that is
- * on disk. Without a mail server nothing is put anywhere.
+ * The outbox that other domains use: they add a mail to the commit of the change it reports, and it
+ * is sent once the commit is on disk. Without a mail server nothing is added.
  */
 import type { Change } from '../metadata/change.ts';
 import type { Statement } from '../metadata/metadata.ts';
@@ -16,7 +16,7 @@ export interface MailText {
 }
 
 export interface NewMail extends MailText {
-  /** Mails of one account wait for each other; 0: of no account. */
+  /** Mails of one account are sent in sequence; 0: no account. */
   readonly accountId: number;
   readonly kind: string;
   readonly to: string;
@@ -28,8 +28,8 @@ export interface NewMail extends MailText {
 export type MailAbout = 'credits' | 'alarms';
 
 /**
- * Finds out, when somebody has asked for a mail by an address, what is to be sent there, and adds to the
- * commit what belongs to it. Null: nothing.
+ * Determines the mail to send when someone requested one by an address, and adds statements to the
+ * commit. Null: no mail.
  */
 export type Answerer = (
   change: Change,
@@ -69,12 +69,12 @@ export class Outbox {
     return mailStore.countSince(kind, to, clock.now() - withinMs);
   }
 
-  /** Says that a commit with mail is stored, so that it is sent at once. */
+  /** Reports that a commit with mail is stored, so that it is sent at once. */
   wake(): void {
     this.#deps.wake();
   }
 
-  /** Puts a mail into a commit. */
+  /** Adds a mail to a commit. */
   mail({ accountId, kind, to, lifeMs, subject, text }: NewMail): Statement[] {
     const { mailStore, clock, isOn } = this.#deps;
     if (!isOn) return [];
@@ -86,7 +86,8 @@ export class Outbox {
   }
 
   /**
-   * The same to an account that has confirmed its address and wants mail about this; else it does nothing.
+   * The same for an account that has confirmed its address and wants mail about this; otherwise
+   * does nothing.
    */
   tell(
     told: MailText & { accountId: number; about: MailAbout; topic?: string; lifeMs: number },
@@ -101,9 +102,9 @@ export class Outbox {
   }
 
   /**
-   * Notes that somebody asked for a mail by this address. The same statement for every address, so that
-   * neither the answer nor its time says whether an account has it; who answers `kind` finds that out later.
-   * Beyond `most` within `withinMs` it does nothing.
+   * Records that someone requested a mail by this address. The statement is the same for every
+   * address, so that neither the response nor its time reveals whether an account has it; the
+   * handler of `kind` determines that later. Beyond `most` within `withinMs` it does nothing.
    */
   ask(asked: { kind: string; recipient: string; lifeMs: number; most: number; withinMs: number }): Statement {
     const { mailStore, clock } = this.#deps;
@@ -113,7 +114,7 @@ export class Outbox {
     return mailStore.insertAsked(row, { most, since: at - withinMs });
   }
 
-  /** Sets the answerer of a kind; called while the cloud is made. */
+  /** Sets the handler of a kind; called while the cloud is built. */
   answers(kind: string, answerer: Answerer): void {
     this.#answerers.set(kind, answerer);
   }
@@ -129,7 +130,7 @@ export class Outbox {
   }
 }
 
-/** For what cannot be done without mail. */
+/** For operations that are impossible without mail. */
 export function mailNotSet(): AppError {
   return new AppError('mail_not_set', 'This cloud sends no mail', {
     hint: 'The operator sets CLOUDLET_SMTP_URL and CLOUDLET_MAIL_FROM; without them, ask the administrator',

@@ -1,4 +1,4 @@
-/** Makes mail: the outbox that others fill, and what sends it. */
+/** Builds mail: the outbox that other domains fill, and its sender. */
 import type { Logger } from 'pino';
 import { Changes } from '../metadata/change.ts';
 import type { Metadata } from '../metadata/metadata.ts';
@@ -19,7 +19,7 @@ const POLL_MS = 1000;
 const MINUTE_MS = 60_000;
 const SWEEP_MS = 3_600_000;
 const KEPT_MS = 30 * 24 * 3_600_000;
-/** Its holder sends, also the attempts under way when it is about to be another's. */
+/** Its holder sends, including attempts in progress when the lease is about to move. */
 const LEASE = 'mail';
 
 export interface MailDeps {
@@ -39,7 +39,7 @@ export interface MailDeps {
   readonly mailUrl: () => string;
 }
 
-/** Makes mail; nothing is sent until `start`. */
+/** Builds mail; nothing is sent until `start`. */
 export function mailPart({ clock, log, base, mailer, from, alarmsOfAll, mailUrl }: MailDeps) {
   const { metadata, membership, alarms, keys: sealer } = base;
   const mailStore = new MailStore({ reads: metadata });

@@ -1,7 +1,7 @@
 /**
- * How old what a node remembers of rows may be. Other nodes may change them, so what decides access or money
- * is read again once it is 2 s old: that bounds a revocation whatever message is lost. In a cloud of one
- * process every change passes by here, and nothing grows old.
+ * Maximum age of rows cached by a node. Other nodes may change them, so rows that decide access or
+ * money are read again once they are 2 s old: that bounds a revocation even if messages are lost.
+ * In a cloud of one process every change is made here, so cached rows never expire.
  */
 import { ALONE, type Membership } from '../platform/membership.ts';
 import type { Meters } from '../platform/prometheus.ts';
@@ -39,7 +39,7 @@ export class Ages {
     return this.isShared ? this.#deps.clock.monotonic() : 0;
   }
 
-  /** A memory with this mark may be used without reading it again. */
+  /** Whether a cached value with this mark may be used without reading it again. */
   isTrusted(mark: number): boolean {
     return !this.isShared || (this.#deps.membership.isCurrent() && this.isYoung(mark));
   }
@@ -127,7 +127,7 @@ export class Remembered<K, V> {
     );
   }
 
-  /** Must be called after a commit that changed it. Without a key: all. */
+  /** Call after a commit that changed it. Without a key: all. */
   forget(key?: K): void {
     this.#reads.forget(key);
     if (key === undefined) this.#known.clear();

@@ -1,8 +1,8 @@
-/** Where this cloud stores its objects, so that no start looks for them elsewhere. */
+/** Where this cloud stores its objects, so that it never looks for them elsewhere. */
 import type { Awaitable, Metadata } from './metadata.ts';
 
 const NAME = 'blobs';
-/** Removes the note, for a copy of the metadata whose blobs are files again. */
+/** Removes the location, for a copy of the metadata whose blobs are files again. */
 export const FORGET_BLOB_LOCATION = `DELETE FROM settings WHERE name = '${NAME}'`;
 
 export class BlobLocationStore {

@@ -1,7 +1,7 @@
 /**
- * Tells the parts of this process, and other nodes if there are any, what a commit has changed: what to read
- * again, and what to show anew. Here it is told at once. To other nodes it may be late or lost: what they
- * remember is bounded by its age (ages.ts), never by this.
+ * Reports what a commit has changed, to the parts of this process and to other nodes, if there are
+ * any: caches to invalidate, and resources for watchers. Here it is reported at once. To other
+ * nodes it may be late or lost, so their cached rows also have a maximum age (ages.ts).
  */
 import type { ResourceChange } from './metadata.ts';
 
@@ -13,7 +13,7 @@ export type Forgotten =
   | { readonly kind: 'credential'; readonly id: string }
   /** Limits of plans and accounts. */
   | { readonly kind: 'quota'; readonly id: '' }
-  /** Monthly credits of plans, and which plan an account has. */
+  /** Monthly credits of plans, and the plans of accounts. */
   | { readonly kind: 'plan'; readonly id: '' }
   | { readonly kind: 'price'; readonly id: '' }
   /** Which reads of a bucket are logged; its row id. */
@@ -61,7 +61,7 @@ export class Bus {
     this.#forget.set(kind, [...(this.#forget.get(kind) ?? []), forget]);
   }
 
-  /** Tells `listener` until the returned function is called. */
+  /** Notifies `listener` until the returned function is called. */
   onChange(listener: ChangeListener): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);

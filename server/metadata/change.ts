@@ -1,6 +1,6 @@
 /**
- * A unit of work: the changes of a request, the rules that may refuse it, the consequences, and the response.
- * All of it is one commit: effect, refusals and the response under the caller's Idempotency-Key or operation
+ * A unit of work: the changes of a request, their rules, their consequences, and the response. It
+ * is one commit: effect, refusals and the response under the caller's Idempotency-Key or operation
  * (decisions/0020).
  */
 import { AppError } from '../platform/errors.ts';
@@ -19,9 +19,9 @@ import {
 type Reason = CommitRejected['reason'];
 
 /**
- * `retry`: another commit came first, so build the change again. `skip`: another commit did the same already,
- * so nothing is stored and that is fine; for background work. A function: the error for the caller, or
- * 'retry'.
+ * `retry`: another commit was first, so build the change again. `skip`: another commit has done the
+ * same, so nothing is stored, without an error; for background work. A function: the error for the
+ * caller, or 'retry'.
  */
 export type Refusal = 'retry' | 'skip' | ((reason: Reason) => Decided | Promise<Decided>);
 type Decided = Error | 'retry';
@@ -40,10 +40,10 @@ export const BACKGROUND: Recorder = { record: () => [] };
 /** Used recorders: a call makes only one change, so that a crash cannot leave half of it. */
 const spent = new WeakSet<Recorder['record']>();
 
-/** Maximum attempts to build a change when other commits come first. */
+/** Maximum attempts to build a change when other commits are first. */
 const MAX_TRIES = 50;
 
-/** Changes announce here what must be read again. */
+/** Changes report invalidated caches here. */
 type ForgetBus = Pick<Bus, 'forgets'>;
 
 /** A change, filled by `build`, which may run several times and must have no other effect. */
@@ -100,8 +100,8 @@ export class Change {
   }
 
   /**
-   * Runs `work` once the change is stored, before the response, and also if the outcome is unknown: to
-   * invalidate caches and notify watchers. It must not throw.
+   * Runs `work` once the change is stored, before the response, and also if the outcome is unknown:
+   * to invalidate caches and notify watchers. It must not throw.
    */
   after(work: () => void): void {
     this.hooks.push(work);
@@ -126,10 +126,10 @@ export class Changes {
   }
 
   /**
-   * Builds a change and commits it with the response, which is what `build` returns. Rejects with the error
-   * of a refusal, with `write_conflict` when other commits keep coming first, with CommitRejected when a
-   * statement without a refusal fails, and with the errors of Metadata.commit(). Throws if the call has made
-   * a change before.
+   * Builds a change and commits it with the response, which is the result of `build`. Rejects with
+   * the error of a refusal, with `write_conflict` if other commits keep being first, with
+   * CommitRejected if a statement without a refusal fails, and with the errors of
+   * Metadata.commit(). Throws if the call has made a change before.
    */
   async run<T>(recorder: Recorder, build: (change: Change) => T | Promise<T>): Promise<T> {
     const { record } = recorder;
@@ -178,8 +178,8 @@ function tooManyTries(cause: unknown): AppError {
 }
 
 /**
- * Buffers small facts in memory and writes them periodically, so that noting one costs no write: last use,
- * sent bytes. A crash loses unwritten ones.
+ * Buffers small facts in memory and writes them periodically, so that most need no write of their
+ * own: last use, sent bytes. A crash loses unwritten ones.
  */
 const STATEMENTS_PER_COMMIT = 500;
 

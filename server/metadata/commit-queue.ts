@@ -1,12 +1,12 @@
 /**
- * Commits that wait for the store while it stores a batch, and then go to it all together: one fsync for all
- * that came meanwhile. Both engines use it.
+ * Commits that wait while the store writes a batch, and then form the next batch: one fsync for all
+ * of them. Both engines use it.
  */
 import { AppError } from '../platform/errors.ts';
 import type { Statement, StatementResult } from './metadata.ts';
 import type { StoreFigures } from './store-figures.ts';
 
-/** A commit that waits for its answer. */
+/** A commit that waits for its result. */
 export interface WaitingCommit {
   readonly statements: readonly Statement[];
   readonly bytes: number;
@@ -58,7 +58,7 @@ export class CommitQueue {
     });
   }
 
-  /** The batch was answered: the next one may be sent. */
+  /** The batch has ended: the next one may be sent. */
   done(): void {
     const { clock, figures } = this.#deps;
     figures.batchSeconds += (clock.monotonic() - this.#sentAt) / 1000;
@@ -121,7 +121,7 @@ export class CommitQueue {
   }
 }
 
-/** Bytes that a commit brings, near enough to bound memory. */
+/** Approximate bytes of a commit, to bound memory. */
 function sizeOf(statements: readonly Statement[]): number {
   let bytes = 0;
   for (const { params } of statements) {

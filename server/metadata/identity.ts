@@ -43,9 +43,9 @@ export interface IdentityDeps {
   readonly releaseReserve: () => Promise<unknown>;
 }
 
-/** Left in the former place of a cloud's metadata. */
+/** Left where the metadata of a cloud were before. */
 export interface Moved {
-  /** Where the metadata are now: the database, without a password, or the data directory. */
+  /** Current location of the metadata: the database, without a password, or the data directory. */
   readonly to: string;
   /** ms since 1970. */
   readonly at: number;
@@ -235,7 +235,7 @@ function assertBelongs(dataDir: string, name: string, mark: IdentityMark): void 
   );
 }
 
-/** Folders that may be without a mark, and are: the one that was swept, and those of engines that are new. */
+/** Folders that may have no mark, and have none: the folder that was swept, and those of new engines. */
 function unmarkedIn(dataDir: string, engineFolders: readonly string[]): string[] {
   const had = readMark(join(dataDir, COUNT))?.engines ?? FIRST_ENGINES;
   const isUnmarked = (name: string) => readMark(join(dataDir, name, MARK)) === null;
@@ -243,7 +243,7 @@ function unmarkedIn(dataDir: string, engineFolders: readonly string[]): string[]
   return [...swept, ...engineFolders.filter((name) => !had.includes(name))].filter(isUnmarked);
 }
 
-/** Writes a mark. On a full disk an older mark is good enough. */
+/** Writes a mark. On a full disk an older mark is sufficient. */
 async function putMark({ releaseReserve }: IdentityDeps, path: string, mark: IdentityMark): Promise<void> {
   const write = () => {
     mkdirSync(join(path, '..'), { recursive: true, mode: 0o700 });

@@ -6,7 +6,7 @@ export interface JobRun<State> {
   readonly startedAt: number;
   readonly finishedAt: number | null;
   readonly state: State;
-  /** Position to continue at. */
+  /** Position at which to continue. */
   readonly cursor: string | null;
 }
 

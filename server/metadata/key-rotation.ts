@@ -1,8 +1,8 @@
 /**
- * Rotates the master key while the service runs: a new key seals from now on, every sealed value is sealed
- * again, and the old key is deleted when a whole pass has found no value under it. A kill at any step loses
- * nothing: both keys stay in the file until the last step, and the next call continues, because finished
- * values are under the new key.
+ * Rotates the master key while the service runs: a new key seals from now on, every sealed value is
+ * sealed again, and the old key is deleted when a whole pass has found no value under it. A kill at
+ * any step loses nothing: both keys stay in the file until the last step, and the next call
+ * continues, because finished values are under the new key.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { AppError } from '../platform/errors.ts';

@@ -40,13 +40,13 @@ export interface Statement {
 }
 
 /**
- * Adds amounts to counters, or checks a limit on them: running it with a and then with b equals running it
- * once with a + b, if the other params are equal. It comes after the other statements of its commit, which
- * neither read nor write the columns it changes. An engine may therefore run those of several commits as
- * one, with the sums; if a rule then refuses, each commit is run alone.
+ * Adds amounts to counters, or checks a limit on them: running it with a and then with b equals
+ * running it once with a + b, if the other params are equal. It comes after the other statements of
+ * its commit, which neither read nor write the same columns. An engine may therefore merge those of
+ * several commits, with the sums; if a rule then refuses, each commit is run alone.
  */
 export interface Increment extends Statement {
-  /** Indexes of the params that are amounts, whole numbers; none: it only checks. */
+  /** Indexes of the params that are amounts, whole numbers; empty: it only checks. */
   readonly amounts: readonly number[];
 }
 
@@ -79,7 +79,7 @@ export interface StatementResult {
 }
 
 /**
- * A commit was rolled back by a rule of its own: nothing of it is stored, and it may be built and tried
+ * A commit was rolled back by a rule of its own: nothing is stored, and it may be built and tried
  * again.
  */
 export class CommitRejected extends Error {
@@ -96,8 +96,9 @@ export class CommitRejected extends Error {
 }
 
 /**
- * The disk or the connection failed during a commit: it may be stored or not. Its data must neither be
- * removed nor be reported as stored. After a disk error no later commit is accepted until a restart.
+ * The disk or the connection failed during a commit: it may be stored or not. Its data must neither
+ * be removed nor be reported as stored. After a disk error no later commit is accepted until a
+ * restart.
  */
 export class CommitOutcomeUnknown extends AppError {
   constructor(
@@ -125,9 +126,10 @@ export interface Metadata extends Reads {
    */
   commit(statements: readonly Statement[]): Promise<StatementResult[]>;
   /**
-   * Calls `work` with reads that all see one state of the database, of its first read or a little earlier,
-   * with every commit resolved before the call. Otherwise only what one query returns agrees. Two run at
-   * once, others wait; rejects with `overloaded` after 10 s of waiting, or when a read comes after 30 s.
+   * Calls `work` with reads that all see one state of the database, as of its first read or a
+   * little earlier, with every commit resolved before the call. Otherwise only the results of one
+   * query are consistent. Two run at once, others wait; rejects with `overloaded` after 10 s of
+   * waiting, or if a read comes after 30 s.
    */
   snapshot<T>(work: (reads: Reads) => Promise<T>): Promise<T>;
   /** Waits for running commits, then closes. Every later call throws. */

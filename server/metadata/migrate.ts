@@ -110,10 +110,7 @@ export function migrate(target: MigrationTarget, migrations: readonly Migration[
   }
 }
 
-/**
- * The schema as `schema.sql` shows it: every table, index and trigger as it is after all migrations, by
- * name.
- */
+/** The schema for `schema.sql`: every table, index and trigger after all migrations, by name. */
 export function renderSchema(target: MigrationTarget): string {
   const rows = target
     .prepare(

@@ -1,6 +1,7 @@
 /**
- * Reads that must agree with each other. A snapshot keeps old rows alive (SQLite's log grows, PostgreSQL
- * cannot vacuum), so that only a few are open at once, and none for long. Both engines use it.
+ * Reads that must be consistent with each other. A snapshot keeps old rows alive (SQLite's log
+ * grows, PostgreSQL cannot vacuum), so only a few are open at once, and each only briefly. Both
+ * engines use it.
  */
 import { Semaphore } from '../platform/concurrency.ts';
 import { storeBusy } from './commit-queue.ts';

@@ -1,7 +1,8 @@
 /**
- * SQL of reserved names: when an account gives up a bucket name at the S3 endpoint, or a machine's host name,
- * only that account may use the name for 30 days. Until then, programs that still use it reach nobody. Each
- * account keeps its last MOST_RESTING names per kind, so that no one can reserve names in bulk.
+ * SQL of reserved names: when an account gives up a bucket name at the S3 endpoint, or a machine's
+ * host name, only that account may use the name for 30 days. Until then, programs that still use it
+ * get an error. Each account keeps its last MOST_RESTING names per kind, so that no one can reserve
+ * names in bulk.
  */
 import type { Awaitable, Reads, Statement } from './metadata.ts';
 
@@ -9,10 +10,10 @@ export type RestingKind = 'bucket' | 'host';
 
 export const REST_MS = 30 * 24 * 3_600_000;
 
-/** Names of an account that rest at a time: buckets as many as the default quota allows. */
+/** Maximum reserved names of an account: as many buckets as the default quota allows. */
 export const MOST_RESTING: Readonly<Record<RestingKind, number>> = { bucket: 1000, host: 100 };
 
-/** The wish of an account for a name, at a time in ms since 1970. */
+/** The request of an account for a name, at a time in ms since 1970. */
 interface Wish {
   readonly kind: RestingKind;
   readonly name: string;
@@ -37,19 +38,19 @@ export class RestingNamesStore {
     this.#reads = reads;
   }
 
-  /** Whether the name rests for another account. */
+  /** Whether the name is reserved for another account. */
   async isForAnother({ kind, name, accountId, at }: Wish): Promise<boolean> {
     return (await this.#reads.get(FOR_ANOTHER, kind, name, accountId, at)) !== undefined;
   }
 
-  /** Whether the account gave up that name and it rests. */
+  /** Whether the account gave up that name, and it is reserved. */
   async isFor({ kind, name, accountId, at }: Wish): Promise<boolean> {
     const sql = 'SELECT 1 FROM resting_names WHERE kind = ? AND name = ? AND account_id = ? AND ends_at > ?';
     const found: Awaitable<unknown> = this.#reads.get(sql, kind, name, accountId, at);
     return (await found) !== undefined;
   }
 
-  /** Changes no row while the name rests for another account. */
+  /** Changes no row while the name is reserved for another account. */
   expectNotForAnother({ kind, name, accountId, at }: Wish): Statement {
     return {
       sql: `UPDATE accounts SET id = id WHERE id = ? AND NOT EXISTS (${FOR_ANOTHER})`,
@@ -72,7 +73,7 @@ export class RestingNamesStore {
     return [{ sql, params: [at + REST_MS, id] }, trim('bucket', account_id)];
   }
 
-  /** Before the published port is deleted; a port without a host name is ignored. */
+  /** Call before deleting the published port; a port without a host name is ignored. */
   restPort(
     { port_id, account_id }: { readonly port_id: string; readonly account_id: number },
     at: number,
@@ -80,7 +81,7 @@ export class RestingNamesStore {
     return [{ sql: REST_PORT, params: [at + REST_MS, port_id] }, trim('host', account_id)];
   }
 
-  /** Before the machine is deleted with its published ports. */
+  /** Call before deleting the machine with its published ports. */
   restMachine(
     { vm_id, account_id }: { readonly vm_id: string; readonly account_id: number },
     at: number,

@@ -12,8 +12,8 @@ const COARSE_KEPT_MS = 30 * 24 * 3_600_000;
 const FINE_PRUNED_MS = FINE_KEPT_MS + COARSE_MS;
 
 /**
- * The history of the range: one entry per step with a reading, oldest first, with its start and what `show`
- * makes of the figures. Nothing without a range.
+ * The history of the range: one entry per step with a reading, oldest first, with its start and the
+ * result of `show` for its figures. Empty without a range.
  */
 export async function historyOf<Figure extends string, Shown>(
   store: SamplesStore<Figure>,
@@ -107,7 +107,7 @@ const HOUR_MS = 3_600_000;
 /** Thirty days of 300 s are 8,640 steps; more would be an export, not a chart. */
 const MAX_STEPS = 11_000;
 
-/** Null: no field is given. Throws `invalid_request` that names the field. */
+/** Null: no field was sent. Throws `invalid_request` that names the field. */
 export function readRange(text: RangeText, now: number): MetricsRange | null {
   if (text.from === undefined && text.to === undefined && text.step === undefined) return null;
   // Includes a reading of this moment.

@@ -12,7 +12,7 @@ export interface NodesDeps {
   readonly load: () => NodeLoad;
 }
 
-/** Names the node that answers. */
+/** Name of the node that responds. */
 const SELF = 'self';
 const OLD_MS = 24 * 3_600_000;
 /** The host may have been killed. */
@@ -59,7 +59,7 @@ export class Nodes {
     return present(node, false);
   }
 
-  /** Forgets front nodes that have been away for a day: pods of Kubernetes never come back as the same. */
+  /** Removes front nodes that have been away for a day: Kubernetes pods never return under the same name. */
   async forgetOld(): Promise<void> {
     const { membership } = this.#deps;
     for (const { nodeId, isHost, state, beatAgeMs } of membership.nodes()) {
@@ -84,7 +84,7 @@ export class Nodes {
     return found;
   }
 
-  /** Jobs of the whole cluster are done by nodes that are up: without one nothing is charged or swept. */
+  /** Jobs of the whole cluster run on nodes that are up: without one nothing is charged or swept. */
   #assertAnotherIsUp(node: NodeView): void {
     const others = this.#deps.membership.nodes().filter(({ nodeId }) => nodeId !== node.nodeId);
     if (others.some(({ state, beatAgeMs }) => state === 'up' && beatAgeMs < SILENT_MS)) return;

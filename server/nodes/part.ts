@@ -54,7 +54,10 @@ const HOUR_MS = 3_600_000;
 const STATES = ['up', 'draining', 'left', 'lost'] as const;
 const count = (all: readonly string[], one: string) => all.filter((each) => each === one).length;
 
-/** Each node tells of all, so that a lost one is missed. A cloud of one process has none of these series. */
+/**
+ * Each node reports all nodes, so that a lost one is noticed. A cloud of one process has none of
+ * these series.
+ */
 function meterNodes(meters: Meters, membership: Membership): void {
   const type = 'gauge' as const;
   meters.series('cloudlet_nodes', {

@@ -24,7 +24,7 @@ export interface AccountsDetail {
 
 /** An alarm as published to other nodes. */
 export interface ToldAlarm extends Alarm {
-  /** Its words for some accounts, by their ids. */
+  /** Its texts for some accounts, by account id. */
   readonly accounts?: Readonly<Record<string, Pick<Alarm, 'detail' | 'fix'>>>;
 }
 
@@ -77,8 +77,8 @@ const READ_ONLY_ALARMS: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * Since when writes are rejected: `after a disk error`. Undefined unless either store has failed to make a
- * write durable, or another Cloudlet has taken over the metadata; a restart clears that.
+ * Since when writes are rejected: `after a disk error`. Undefined unless either store has failed to
+ * make a write durable, or another Cloudlet has taken over the metadata; a restart clears that.
  */
 export function whyReadOnly(alarms: Alarms): string | undefined {
   const reasons = alarms.list().flatMap(({ code }) => READ_ONLY_ALARMS.get(code) ?? []);

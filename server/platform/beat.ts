@@ -1,7 +1,7 @@
 /** Periodic work, run at shared moments so that an idle process seldom wakes up. */
 import { systemClock } from './clock.ts';
 
-/** Work that is due so soon is done now: one timer comes a little early, or late, against another. */
+/** Work due within this time runs now: timers are a little early or late relative to each other. */
 const SLACK_MS = 10;
 
 export interface Beat {
@@ -19,8 +19,8 @@ const all = new Set<Due>();
 let timer: NodeJS.Timeout | undefined;
 
 /**
- * Calls `work` at the multiples of `everyMs` since this process began, and never keeps the process alive.
- * Moments that passed while it was busy are left out.
+ * Calls `work` at the multiples of `everyMs` since this process began, and never keeps the process
+ * alive. Moments that passed while it was busy are skipped.
  */
 export function onBeat(everyMs: number, work: () => unknown): Beat {
   const due: Due = { everyMs, work, at: nextAt(everyMs) };
@@ -34,7 +34,7 @@ export function onBeat(everyMs: number, work: () => unknown): Beat {
   };
 }
 
-/** Work that was just done a little early is not due again at that moment. */
+/** Work that ran slightly early is not due again at that moment. */
 function nextAt(everyMs: number): number {
   const from = systemClock.monotonic() + Math.min(SLACK_MS, everyMs / 2);
   return (Math.floor(from / everyMs) + 1) * everyMs;

@@ -1,4 +1,7 @@
-/** When pieces of work run: one after another, so many at once, or together in turns of the event loop. */
+/**
+ * Ways to schedule work: one after another, a limited number at once, or together in turns of the
+ * event loop.
+ */
 
 /** Serializes work on the same key, in the order of the calls. */
 export class KeyedMutex {
@@ -145,10 +148,10 @@ export async function eachOf<T>(
 let turn: Promise<void> | undefined;
 
 /**
- * Resolves at the end of this turn of the event loop, for all callers at once. It batches the work of many
- * requests: all of them take their first step, then all the second. Run one after the other, each request
- * goes through the whole program, and a small upload spends half its time on code that has just left the
- * processor's caches (decisions/0013).
+ * Resolves at the end of this turn of the event loop, for all callers at once. It batches the work
+ * of many requests: all of them take their first step, then all the second. Otherwise each request
+ * would run the whole program alone, and a small upload would spend half its time on code that has
+ * just left the processor's caches (decisions/0013).
  */
 export function endOfTick(): Promise<void> {
   turn ??= new Promise((resolve) => {

@@ -34,7 +34,8 @@ export function openDataDirectory(path: string): string {
 const ELSEWHERE = 'set CLOUDLET_DATA_DIR';
 
 /**
- * Step by step: Node's own `recursive` retries forever where a directory cannot be created, as below /proc.
+ * Step by step: Node's own `recursive` retries forever if a directory cannot be created, as below
+ * /proc.
  */
 function makeDirectory(path: string): void {
   const found = statSync(path, { throwIfNoEntry: false });
@@ -56,7 +57,7 @@ const FIRST =
 const LATER =
   /^(master\.key(\.new)?|metadata-moved\.json|metadata-moving-.*|blobs|vms|images|databases|recovery|recovery-work|recovery-opened|drill|\.restoring)$/;
 
-/** Throws StartupError if it contains foreign files, which we must not change. */
+/** Throws StartupError if it contains foreign files, which must not be changed. */
 function assertOurs(path: string): void {
   if (holdsCloud(path)) return;
   const others = readdirSync(path).filter((name) => !FIRST.test(name) && !LATER.test(name));

@@ -1,6 +1,6 @@
 /**
- * Every failure a caller may see. Domains throw AppError and know nothing of HTTP or S3; the edges
- * look the code up in ERRORS and render it. `detail` is public; `cause` is only ever logged.
+ * Every failure that a caller may see. Domains throw AppError and know nothing of HTTP or S3; the
+ * edges look the code up in ERRORS and render it. `detail` is public; `cause` is only ever logged.
  */
 export const ERRORS = {
   invalid_request: { http: 400, title: 'Invalid request' },
@@ -156,7 +156,7 @@ export interface ErrorExtras {
   readonly retryAfterSeconds?: number;
   /** Extra response headers that belong to the error itself (`Allow`, `Content-Range`). */
   readonly headers?: Readonly<Record<string, string>>;
-  /** Further members of the response, for programs. Public. */
+  /** Additional members of the response, for programs. Public. */
   readonly extra?: Readonly<Record<string, unknown>>;
   /** Private: the account that was addressed, for the audit log. */
   readonly accountId?: number | undefined;

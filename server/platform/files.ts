@@ -1,6 +1,6 @@
 /**
- * Small files that are replaced atomically and survive a loss of power, with the new content or the old; and
- * the codes of errors of files.
+ * Small files that are replaced atomically, so that a power loss leaves the old or the new content;
+ * and error codes of file operations.
  */
 import { closeSync, fsyncSync, openSync, renameSync, writeFileSync } from 'node:fs';
 import { open, rename, writeFile } from 'node:fs/promises';
@@ -42,7 +42,7 @@ export async function syncFolderAsync(path: string): Promise<void> {
   await folder.sync().finally(() => folder.close());
 }
 
-/** The code of an error of the system, such as `ENOENT`; undefined: it is another error. */
+/** The code of a system error, such as `ENOENT`; undefined: another error. */
 export function codeOf(error: unknown): string | undefined {
   return error instanceof Error && 'code' in error ? String(error.code) : undefined;
 }
@@ -51,7 +51,7 @@ export function isCode(error: unknown, code: string): boolean {
   return codeOf(error) === code;
 }
 
-/** For `catch`: the result is undefined where the file is missing; other errors are thrown. */
+/** For `catch`: returns undefined if the file is missing; throws other errors. */
 export function unlessMissing(error: unknown): undefined {
   if (!isCode(error, 'ENOENT')) throw error;
 }

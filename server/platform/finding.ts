@@ -1,8 +1,8 @@
 /** Results of host checks, for the operator. */
 
 /**
- * One line of the report of `cloudlet doctor`. `fail`: Cloudlet cannot run. `warn`: it runs, and something is
- * missing or near its end.
+ * One line of the report of `cloudlet doctor`. `fail`: Cloudlet cannot run. `warn`: it runs, but
+ * something is missing or nearly used up.
  */
 export interface Finding {
   readonly level: 'ok' | 'warn' | 'fail';

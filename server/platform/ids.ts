@@ -115,7 +115,7 @@ export function randomName(length: number): string {
   return Array.from(randomBytes(length), (byte) => ALPHABET.charAt(byte & 31)).join('');
 }
 
-/** A number from 0 to below `count`, each as likely. */
+/** A uniformly random number from 0 to below `count`. */
 export function randomBelow(count: number): number {
   return randomInt(count);
 }

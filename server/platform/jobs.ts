@@ -11,19 +11,25 @@ export interface Job {
   readonly name: string;
   /** Interval; the first run is one interval after the start. */
   readonly everyMs: number;
-  /** Each node runs it, the node that has the machines and databases, or any one node of the cluster. */
+  /** It runs on each node, on the node with the machines and databases, or on any one node of the cluster. */
   readonly per: 'node' | 'host' | 'cluster';
   readonly run: () => Promise<unknown>;
-  /** False: this node cannot do it now, as where it alone does not reach S3. Another has the lease then. */
+  /**
+   * False: this node cannot run it now, for example because it alone does not reach S3. Another
+   * node then gets the lease.
+   */
   readonly isAble?: () => boolean;
-  /** Codes of the alarms that its runs raise and clear; of a job of the cluster they move with it. */
+  /** Codes of the alarms that its runs raise and clear; for a job of the cluster they move with it. */
   readonly raises?: readonly string[];
 }
 
-/** Turns without the lease, after which another node has had one and raises the alarm itself. */
+/** Turns without the lease after which another node has run the job and raises the alarm itself. */
 const TURNS_OF_ANOTHER = 2;
 
-/** Failures in a row after which another node may have more luck, as where one alone does not reach S3. */
+/**
+ * Consecutive failures after which another node may succeed, for example because this one alone
+ * does not reach S3.
+ */
 const MOST_FAILURES = 3;
 
 interface JobsDeps {
@@ -61,7 +67,7 @@ export class Jobs {
     this.#beats.push(onBeat(everyMs, () => this.#run(name, work)));
   }
 
-  /** Runs under a lease. Alarms of runs here go once another node has run it. */
+  /** Runs under a lease. Alarms of runs here are cleared once another node has run it. */
   #leased({ name, run, isAble = () => true, raises = [] }: Job): () => Promise<unknown> {
     let turnsSince = Number.POSITIVE_INFINITY;
     let failures = 0;
@@ -86,7 +92,7 @@ export class Jobs {
     };
   }
 
-  /** A heartbeat: passes on what this node cannot do now, and takes what others have passed on. */
+  /** A heartbeat: gives up the leases of jobs that fail here, and takes those that other nodes gave up. */
   #heard(): void {
     const { runId } = this.#membership;
     const nodes = this.#membership.nodes();

@@ -1,6 +1,6 @@
 /**
- * The nodes with which a process shares its metadata, as it knows them. A cloud of one process has no
- * other node: ALONE answers without asking anybody.
+ * The nodes with which a process shares its metadata, as far as it knows. A cloud of one process
+ * has no other nodes: ALONE answers immediately.
  */
 
 import type { ToldAlarm } from './alarms.ts';
@@ -15,25 +15,25 @@ export interface NodeReport {
   readonly ports: ToldPorts | null;
   /** The host's ToldPorts.version up to which the node has its ports; null: not reported yet, or the host. */
   readonly portsSeen: number | null;
-  /** Leases whose work fails there, for another node to have. */
+  /** Leases whose work fails there, for another node to take. */
   readonly passed: readonly string[];
 }
 
-/** TCP ports of the host node at which users connect, and that front nodes have too. */
+/** TCP ports of the host node to which users connect, and which front nodes open too. */
 export interface ToldPorts {
   /** The network namespace: nodes in the same one cannot listen on the same address. */
   readonly place: string;
-  /** It listens there itself; `*`: everywhere. */
+  /** The address that it listens on itself; `*`: all. */
   readonly addresses: readonly string[];
   /** Ports by protocol, as ranges: `25432-25440,25500`. */
   readonly of: Readonly<Record<string, string>>;
-  /** Rises with each new port, also over restarts. An earlier version of Cloudlet tells none. */
+  /** Increases with each new port, also over restarts. Earlier versions of Cloudlet do not report it. */
   readonly version?: number;
 }
 
 export interface NodeLoad {
   readonly uptimeSeconds: number;
-  /** Both are of its host, in percent. */
+  /** CPU and memory usage of its host, in percent. */
   readonly cpu: number;
   readonly memory: number;
   /** Memory of its process. */
@@ -51,7 +51,7 @@ export interface NodeView extends NodeReport {
   readonly url: string;
   readonly version: string;
   readonly isHost: boolean;
-  /** `left`: it was stopped; `lost`: it was silent, and can store nothing more. */
+  /** `left`: it was stopped; `lost`: it was silent, and can no longer store anything. */
   readonly state: 'up' | 'draining' | 'left' | 'lost';
   /** ms since 1970, by its clock. */
   readonly startedAt: number;
@@ -70,35 +70,39 @@ export interface Membership {
   readonly isHost: boolean;
   /** False while the metadata accept no heartbeat of this node: its caches may be out of date. */
   isCurrent(): boolean;
-  /** True once that run of a node can store nothing more, or has left. */
+  /** True once that run of a node can no longer store anything, or has left. */
   isGone(runId: string): boolean;
   /** `own`, corrected to the metadata server's time, so that the hosts' clocks do not matter. */
   clock(own: Clock): Clock;
   /**
-   * Whether this node may begin work under the lease: takes it where this is the node to have it and no other
-   * has it. A lease for which another live node is the one to have is given up, once it is not `inUse`.
+   * Whether this node may begin work under the lease: acquires it if this node is the preferred
+   * holder and no other node has it. A lease for which another live node is preferred is released,
+   * once it is not `inUse`.
    */
   holds(lease: string, inUse?: boolean): Promise<boolean>;
-  /** The work of the lease fails here: for the next ten minutes another node is to have it, if one can. */
+  /**
+   * The work of the lease fails here: for the next ten minutes another node is preferred, if there
+   * is one.
+   */
   pass(lease: string): void;
   /** All nodes as of the last heartbeat; [] for a cloud of one process. */
   nodes(): readonly NodeView[];
   /** Called after each heartbeat, when nodes() may have changed, until the returned function is called. */
   onNews(listener: () => void): () => void;
   /**
-   * Reports at once, and has the others read it at once: a host its fronts, a front the host. If messages
-   * between nodes are lost, they read it with their next heartbeat.
+   * Reports at once, and makes the others read it at once: a host its fronts, a front the host. If
+   * messages between nodes are lost, they read it with their next heartbeat.
    */
   hurry(): void;
   /** Stops taking leases, and announces that this node is about to end. */
   drain(): Promise<void>;
-  /** This node takes no leases, as of the last heartbeat, and proxies must send it no new requests. */
+  /** This node acquires no leases, as of the last heartbeat, and proxies must send it no new requests. */
   isDraining(): boolean;
-  /** Each heartbeat then reports this to the others; alarms above 16 KiB are left out. */
+  /** Each heartbeat then reports this to the others; alarms above 16 KiB are omitted. */
   report(of: () => Omit<NodeReport, 'passed'>): void;
   /**
-   * Changes another node, or this one, by its `nod-…`: from `up` to `draining`, back, or out of the list once
-   * it is `left` or `lost`. False: it is in none of the states that the change starts from.
+   * Changes another node, or this one, by its `nod-…`: from `up` to `draining`, back, or removes it
+   * from the list once it is `left` or `lost`. False: its state does not allow the change.
    */
   change(nodeId: string, to: NodeChange): Promise<boolean>;
 }

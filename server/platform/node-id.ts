@@ -1,4 +1,4 @@
-/** The id of a node of a cluster, which its data directory keeps. */
+/** The id of a cluster node, stored in its data directory. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Clock } from './clock.ts';

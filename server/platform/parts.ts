@@ -15,7 +15,7 @@ export interface LivingPart {
   readonly flush?: () => Promise<unknown>;
 }
 
-/** `elsewhere`: parts whose work another node of the cluster does. */
+/** `elsewhere`: parts that run on another node of the cluster. */
 export function startParts(
   parts: readonly LivingPart[],
   { elsewhere, jobs }: { readonly elsewhere: readonly LivingPart[]; readonly jobs: Pick<Jobs, 'start'> },
@@ -41,7 +41,7 @@ async function flush(part: LivingPart, log: Pick<Logger, 'warn'>): Promise<void>
   try {
     await part.flush?.();
   } catch (error) {
-    // Figures of the last seconds are not worth a failed stop.
+    // Metrics of the last seconds are not worth a failed stop.
     log.warn({ err: error }, 'storing metrics of the last seconds failed');
   }
 }

@@ -9,7 +9,7 @@ export function rangesOf(ports: Iterable<number>): string {
   return ranges.map(([first, last]) => (first === last ? `${first}` : `${first}-${last}`)).join(',');
 }
 
-/** Anything that is no port is left out. */
+/** Omits texts that are not ports. */
 export function portsIn(ranges: string): number[] {
   return ranges.split(',').flatMap((range) => {
     const [, first, last = first] = /^(\d{1,5})(?:-(\d{1,5}))?$/.exec(range) ?? [];

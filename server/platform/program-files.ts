@@ -1,6 +1,7 @@
 /**
- * Finds our own files: they lie elsewhere when the server runs from its sources than when it was built.
- * scripts/build-server.ts puts everything into build/server/STAMP/, and reads the names of programs here.
+ * Finds our own files: a built server has them in other folders than the sources.
+ * scripts/build-server.ts puts everything into build/server/STAMP/, and reads the names of programs
+ * here.
  */
 import { join } from 'node:path';
 
@@ -11,12 +12,15 @@ export const ROOT = join(import.meta.dirname, IS_BUILT ? '../../..' : '../..');
 /** Folder of the running code: server/, or its build. */
 export const CODE_FOLDER = IS_BUILT ? import.meta.dirname : join(ROOT, 'server');
 
-/** Folder that the code of children is copied from, with its folders: sources import from libs/ too. */
+/**
+ * Folder that the code of child processes is copied from, with its folders: sources import from
+ * libs/ too.
+ */
 export const COPIED_FROM = IS_BUILT ? CODE_FOLDER : ROOT;
 
 /**
- * The file of a program or thread: `drivers/qemu/thread` for server/drivers/qemu/thread.ts. The bundler makes
- * one file of each name that is written in a call of this function.
+ * The file of a program or thread: `drivers/qemu/thread` for server/drivers/qemu/thread.ts. The
+ * bundler creates one file for each name in a call of this function.
  */
 export function programFile(name: string): string {
   return join(CODE_FOLDER, IS_BUILT ? `${name.replaceAll('/', '.')}.js` : `${name}.ts`);

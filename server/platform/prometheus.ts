@@ -87,7 +87,7 @@ export class Meters {
     this.#series.set(name, { ...series, ready: async () => {} });
   }
 
-  /** Adds values by label, asked for at a scrape. */
+  /** Adds values by label that are computed at a scrape. */
   askedSeries(name: string, { ask, ...series }: AskedSeries): void {
     let samples: readonly SeriesSample[] = [];
     let askedAt = Number.NEGATIVE_INFINITY;
@@ -106,7 +106,7 @@ export class Meters {
     this.#series.set(name, { ...series, read: () => samples, ready });
   }
 
-  /** The text. With `details`, the series for operators too. */
+  /** The text. With `details`, includes the series for operators. */
   async render({ details = false } = {}): Promise<string> {
     const shown = [...this.#series].filter(([, { isPublic }]) => details || isPublic === true);
     await this.#asked(shown.map(([, { ready }]) => ready()));

@@ -1,6 +1,7 @@
 /**
- * A number of slots that many owners share, each of whom may hold some for as long as it likes. With all
- * taken, an owner with few gets the oldest slot of the one with most: nobody can keep all others out.
+ * A number of slots shared by many owners, each of whom may hold some indefinitely. When all are
+ * taken, an owner with few gets the oldest slot of the owner with most, so that nobody can block
+ * all others.
  */
 interface Slot<Owner> {
   readonly owner: Owner;
@@ -21,8 +22,8 @@ export class SharedSlots<Owner> {
   }
 
   /**
-   * The result gives the slot back; a second call does nothing. Null: all are taken, and nobody has clearly
-   * more than this owner. `giveWay` is called when the slot is another's from now on.
+   * The result releases the slot; a second call does nothing. Null: all are taken, and no owner has
+   * clearly more than this one. `giveWay` is called when the slot is passed to another owner.
    */
   take(owner: Owner, giveWay: () => void): (() => void) | null {
     if (this.#taken.size >= this.#max && !this.#makeRoom(owner)) return null;

@@ -1,5 +1,6 @@
 /**
- * Guards sweeps, which remove files without a row: the files must be ours, and suspiciously many are kept.
+ * Guards sweeps, which remove files without a row: the files must belong to this cloud, and a
+ * suspiciously large number is kept.
  */
 import type { Alarms } from './alarms.ts';
 
@@ -19,9 +20,9 @@ export interface SweepGuardDeps {
   readonly alarms: Alarms;
   /** True if the metadata and the files of the folder belong together. Checked each time. */
   readonly isOurs: (folder: string) => Promise<boolean>;
-  /** Where the rows are, for messages; default: `metadata.db`. */
+  /** Location of the rows, for messages; default: `metadata.db`. */
   readonly rowsPlace?: string;
-  /** Where the files of a folder are, for messages; undefined: in that folder of the data directory. */
+  /** Location of a folder's files, for messages; undefined: that folder of the data directory. */
   readonly placeOf?: (folder: string) => string | undefined;
 }
 

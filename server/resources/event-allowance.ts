@@ -1,4 +1,4 @@
-/** Events that cost an account nothing: each is stored and sent to its webhooks, so they are limited. */
+/** Limits events that are free for an account: each is stored and sent to its webhooks. */
 import type { Clock } from '../platform/clock.ts';
 
 /** Events added per second. */
@@ -24,7 +24,7 @@ export class EventAllowance {
     return true;
   }
 
-  /** Forgets accounts that have all again. To be called now and then. */
+  /** Forgets accounts with all events available again. Call now and then. */
   forget(): void {
     for (const accountId of this.#left.keys()) {
       if (this.#eventsOf(accountId) >= this.#burst) this.#left.delete(accountId);

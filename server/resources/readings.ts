@@ -27,8 +27,8 @@ export class Readings<Figure extends string> {
   }
 
   /**
-   * The result of `ask`; null on failure or timeout. An engine that hangs is not asked again about the same
-   * resource until it has answered.
+   * The result of `ask`; null on failure or timeout. A hanging engine is not asked again about the
+   * same resource until it has answered.
    */
   async take<T>(id: string, ask: () => Promise<T>): Promise<T | null> {
     if (this.#underWay.has(id)) return null;

@@ -1,7 +1,7 @@
 /**
- * Turns of restores from recovery points: one restore of an account at a time, four of all accounts. Others
- * wait in line, for a minute at most, and then learn why. A restore in portions takes a turn for each, so
- * that a long one does not keep the others out until it ends.
+ * Schedules restores from recovery points: one restore of an account at a time, four of all
+ * accounts. Others wait in line, for a minute at most, and then fail with the reason. A restore in
+ * portions waits in line for each, so that a long one does not block the others until it ends.
  */
 import { Semaphore } from '../platform/concurrency.ts';
 import { AppError } from '../platform/errors.ts';
@@ -38,14 +38,14 @@ export class RestoreTurns {
     return this.#slots.waiting > 0;
   }
 
-  /** A restore in one portion. Throws like inPortions(). */
+  /** A restore in one portion. Throws the errors of inPortions(). */
   run<T>(accountId: number, work: () => Promise<T>): Promise<T> {
     return this.inPortions(accountId, NEVER, (turn) => turn(work));
   }
 
   /**
-   * Throws `overloaded` while the account has a restore, while too many wait, and after a minute in line; and
-   * the signal's reason when it aborts the wait for a turn.
+   * Throws `overloaded` while the account has a restore, while too many wait, and after a minute in
+   * line; and the signal's reason if it aborts the wait for a turn.
    */
   async inPortions<T>(accountId: number, signal: AbortSignal, work: (turn: Turn) => Promise<T>): Promise<T> {
     const { what } = this.#options;

@@ -40,7 +40,7 @@ function randomShare(): number {
   return randomSecret(4).readUInt32BE() / 2 ** 32;
 }
 
-/** A `Retry-After` header, in seconds or as a date, as ms from `now`; null when it is neither. */
+/** A `Retry-After` header, in seconds or as a date, as ms from `now`; null: neither. */
 export function parseRetryAfter(text: string | null, now: number): number | null {
   if (text === null) return null;
   const trimmed = text.trim();

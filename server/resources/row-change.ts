@@ -18,7 +18,7 @@ export interface ResourceRow<State extends string = string> {
   readonly state_changed_at: number;
 }
 
-/** Why a resource is in its state, as its owner sees it. */
+/** Why a resource is in its state, as shown to its owner. */
 export interface Reason {
   readonly code: string;
   readonly message: string;
@@ -43,7 +43,7 @@ export interface ResourceEvent<Type extends string> {
 /** Creates the statements that store an event. */
 export type Announce<Type extends string> = (event: ResourceEvent<Type>) => readonly Statement[];
 
-/** The states that may follow each. */
+/** Allowed next states of each. */
 export type Following<State extends string> = Readonly<Record<State, readonly State[]>>;
 
 /** Throws unless `after` may follow `before`; callers cannot cause this. */
@@ -62,7 +62,7 @@ export function nextRow<Row extends ResourceRow>(before: Row, wanted: Partial<Ro
   return { ...after, state_changed_at: after.state === before.state ? before.state_changed_at : now };
 }
 
-/** The event that `type` names; `own`: what its kind of resource adds. */
+/** The event of this `type`; `own`: data specific to the kind of resource. */
 export function eventOf<Type extends string>(
   type: Type,
   row: ResourceRow,

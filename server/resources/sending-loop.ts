@@ -18,9 +18,9 @@ export interface SendingLoopDeps {
 
 /** Batches of new deliveries before attempts are made: new ones must not starve attempts. */
 const MAX_BATCHES = 10;
-/** Pause after a result that could not be stored: the receiver must not get the same again at once. */
+/** Pause after a result that could not be stored: the receiver must not get the same item again at once. */
 const PAUSE_MS = 60_000;
-/** Rest after a pass, so that passes take at most a tenth of the time. */
+/** Pause after a pass, so that passes take at most a tenth of the time. */
 const REST_FACTOR = 9;
 const MAX_PASS_REST_MS = 1000;
 

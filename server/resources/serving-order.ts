@@ -1,13 +1,13 @@
 /**
- * The order of attempts. Accounts served least recently go first, and of each its receiver served least
- * recently. Receivers that take their time hold places for long, so accounts of such are together given half
- * of the places: addresses that never respond, of however many accounts, cost others little.
+ * The order of attempts. Accounts served least recently go first, and within an account its
+ * receiver served least recently. Slow receivers occupy slots for long, so slow accounts share half
+ * of the slots: addresses that never respond, of however many accounts, cost others little.
  */
 import type { Clock } from '../platform/clock.ts';
 
 /** The next delivery of a receiver. */
 export interface DueRow {
-  /** A webhook, or whose mail it is. */
+  /** A webhook, or the account that gets the mail. */
   readonly receiver: number;
   readonly account_id: number;
   readonly next_at: number;
@@ -59,7 +59,7 @@ export class ServingOrder {
     }
   }
 
-  /** The result is to be called at the attempt's end. */
+  /** Call the result at the attempt's end. */
   begin({ receiver, account_id: accountId }: DueRow): () => void {
     const attempt = { accountId, beganAt: this.#clock.monotonic() };
     this.#attempts++;

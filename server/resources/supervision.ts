@@ -1,7 +1,7 @@
 /**
- * Keeps resources of one kind in line with their engines. A reconciliation that failed is retried with
- * exponential back-off; what engines have and no row names is removed after a grace: a creation was cut off
- * before its commit, or a deletion after it.
+ * Reconciles resources of one kind with their engines. A failed reconciliation is retried with
+ * exponential back-off; resources of engines without a row are removed after a grace period: their
+ * creation was interrupted before its commit, or their deletion after it.
  */
 import type { Clock } from '../platform/clock.ts';
 import { eachOf } from '../platform/concurrency.ts';
@@ -20,7 +20,7 @@ export interface SupervisionDeps {
   readonly onError: (id: string, what: string, error: unknown) => void;
 }
 
-/** An engine's resource that no row names. */
+/** An engine's resource without a row. */
 export interface Orphan {
   readonly remove: () => Promise<void>;
   /** Created recently: counted, but not removed. */
@@ -62,8 +62,8 @@ export class Supervision {
   }
 
   /**
-   * Reconciles all that need it, `atOnce` at the same time, but those that wait for a retry, until Cloudlet
-   * closes. Failures of others are forgotten.
+   * Reconciles all resources that need it, `atOnce` at the same time, except those that wait for a
+   * retry, until Cloudlet closes. Failures of resources that no longer need it are forgotten.
    */
   async each(ids: readonly string[], reconcile: (id: string) => Promise<unknown>): Promise<void> {
     const { clock, atOnce, turns } = this.#deps;
@@ -76,8 +76,9 @@ export class Supervision {
   }
 
   /**
-   * Runs `work` on a resource and reports its error. Resolves with the failure, null when there was none. An
-   * AppError says that the engine is away or full, not that it failed: that is retried at the next round.
+   * Runs `work` on a resource and reports its error. Resolves with the failure, null if there was
+   * none. An AppError means that the engine is unavailable or full, not that it failed: the next
+   * round retries.
    */
   async attempt(id: string, work: () => Promise<unknown>): Promise<Failure | null> {
     const { clock, onError } = this.#deps;
@@ -95,7 +96,7 @@ export class Supervision {
   }
 
   /**
-   * Removes orphans that were found long ago. Removes nothing when there are far too many (SweepGuard).
+   * Removes orphans that were found long ago. Removes none if there are far too many (SweepGuard).
    * Failures are reported.
    */
   async sweep({ folder, what, count, orphans }: Found): Promise<void> {

@@ -57,8 +57,8 @@ export class TunnelLog {
   }
 
   /**
-   * Resolves once the event is stored, with what is to be called at the tunnel's end. `facts`: which port,
-   * and whose credential. Throws `overloaded` when the account has written too many events.
+   * Resolves once the event is stored, with a function to call at the tunnel's end. `facts`: port
+   * and credential. Throws `overloaded` if the account has written too many events.
    */
   async begin(
     target: TunnelLogTarget,

@@ -31,11 +31,11 @@ export interface TunnelChannel {
 
 export interface TunnelsDeps {
   readonly clock: Clock;
-  /** A tunnel through which no byte goes for so long is closed, ms. */
+  /** A tunnel without traffic for this long is closed, ms. */
   readonly idleMs: number;
   /** Maximum tunnels of all accounts. */
   readonly max: number;
-  /** Throws `insufficient_capacity` when this process may not open so many more files. */
+  /** Throws `insufficient_capacity` if this process may not open this many more files. */
   readonly assertFree: (files: number) => void;
   readonly onError: (id: string, what: string, error: unknown) => void;
 }
@@ -75,7 +75,7 @@ export class Tunnels {
   readonly #byTarget = new Counts<string>();
   readonly #open = new Set<Tunnel>();
   readonly #log: TunnelLog;
-  /** Places of accounts. */
+  /** Slots of accounts. */
   readonly #slots: SharedSlots<number>;
 
   constructor(deps: TunnelsDeps) {
@@ -263,7 +263,10 @@ class Tunnel {
   }
 }
 
-/** By a reset where it was not ended properly, so that the target does not take the rest for the whole. */
+/**
+ * With a reset if the client did not end it properly, so that the target does not treat truncated
+ * data as complete.
+ */
 function cut(stream: Duplex): void {
   const isEnding = stream.writableEnded && !stream.writableFinished;
   if (stream instanceof Socket && !stream.destroyed && !stream.connecting && !isEnding) {

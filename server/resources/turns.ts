@@ -1,6 +1,6 @@
 /**
- * Serializes work on a resource, a machine or a database. A second request for the action in progress joins
- * it, another action is refused meanwhile, and long work can be cancelled.
+ * Serializes work on a resource, a machine or a database. A second request for the action in
+ * progress joins it, another action is refused in the meantime, and long work can be cancelled.
  */
 import type { Awaitable } from '../metadata/metadata.ts';
 import { KeyedMutex } from '../platform/concurrency.ts';

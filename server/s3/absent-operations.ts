@@ -1,12 +1,12 @@
 /**
- * Unsupported settings. Clients such as Terraform and rclone read many bucket settings: each answers like AWS
- * for an unset one. Setting one is refused, so that nobody relies on it.
+ * Unsupported settings. Clients such as Terraform and rclone read many bucket settings: each
+ * responds like AWS for an unset one. Setting one is refused, so that nobody relies on it.
  */
 
 import { bareDocument, type S3Code, S3Error, type XmlNode, xmlDocument } from '../../libs/s3-wire/index.ts';
 import { type Action, bucketOf, type S3Answer, type S3Call, type S3Operation } from './s3-call.ts';
 
-/** The actions of reading them, where AWS' name is not `s3:GetBucket` and the name of the parameter. */
+/** The actions for reading them, if AWS' name is not `s3:GetBucket` and the name of the parameter. */
 const ACTIONS: Readonly<Record<string, Action>> = {
   accelerate: 's3:GetAccelerateConfiguration',
   analytics: 's3:GetAnalyticsConfiguration',
@@ -54,7 +54,7 @@ export const SUB_RESOURCES: ReadonlySet<string> = new Set([
   'session',
 ]);
 
-/** Removing what cannot be set leaves nothing set. */
+/** Removing an unsupported setting succeeds, because it is not set. */
 const REMOVED = [
   ['DeleteBucketWebsite', 's3:DeleteBucketWebsite', 'website'],
   ['DeleteBucketReplication', 's3:PutReplicationConfiguration', 'replication'],

@@ -1,9 +1,9 @@
-/** Failures of the domains as S3's. */
+/** Converts errors of the domains to S3 errors. */
 
 import { type S3Code, S3Error } from '../../libs/s3-wire/index.ts';
 import { AppError, type ErrorCode } from '../platform/errors.ts';
 
-/** S3's names for the failures of the domains. Those that no S3 operation meets have a code all the same. */
+/** S3's codes for errors of the domains, including those that no S3 operation can cause. */
 const S3_CODES: Readonly<Record<ErrorCode, S3Code>> = {
   invalid_request: 'InvalidArgument',
   invalid_json: 'InvalidRequest',
@@ -143,7 +143,8 @@ const S3_CODES: Readonly<Record<ErrorCode, S3Code>> = {
 };
 
 /**
- * Any failure as one of S3's: a domain's by its code, an unknown one as InternalError without its message.
+ * Any error as an S3 error: a domain's by its code, an unknown one as InternalError without its
+ * message.
  */
 export function toS3Error(error: unknown): S3Error {
   if (error instanceof S3Error) return error;

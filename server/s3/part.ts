@@ -1,4 +1,4 @@
-/** Makes S3: its edge, and its calls of the JSON API. */
+/** Builds S3: its edge, and its calls of the JSON API. */
 import type { AccountDirectory } from '../accounts/directory.ts';
 import type { Authenticator } from '../accounts/sign-in/authenticator.ts';
 import type { Config } from '../config/config.ts';

@@ -1,4 +1,4 @@
-/** Makes the entries of the audit log about S3: changes of buckets, and refusals for lack of a right. */
+/** Creates the audit log entries about S3: changes of buckets, and refusals for lack of permission. */
 import type { S3Error } from '../../libs/s3-wire/index.ts';
 import type { AuditEntry, AuditTrail } from '../calls/audit.ts';
 import { isTold } from '../http/audited.ts';
@@ -52,7 +52,10 @@ export function audited(
   };
 }
 
-/** A request that was refused for lack of a right. Without a signature it is what crawlers do all day. */
+/**
+ * A request that was refused for lack of permission. Without a signature, crawlers cause such
+ * requests all day.
+ */
 export function noteRefusal(
   trail: AuditTrail | undefined,
   exchange: Exchange,

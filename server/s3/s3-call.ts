@@ -1,4 +1,4 @@
-/** One call of the S3 protocol, as operations see it, and its response. */
+/** One call of the S3 protocol, for its operation, and its response. */
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import { S3Error } from '../../libs/s3-wire/index.ts';
 import type { AccountDirectory } from '../accounts/directory.ts';
@@ -32,7 +32,7 @@ export interface S3Sender {
   readonly caller: Principal;
   /** The caller's rights in the bucket; null: the request has no bucket, or creates it. */
   readonly access: Access | null;
-  /** The request as policies see it. */
+  /** The request's values for policies. */
   readonly facts: CallFacts;
 }
 
@@ -51,13 +51,13 @@ export interface S3Tools {
   readonly storage: S3Storage;
   readonly accounts: AccountDirectory;
   readonly response: ServerResponse;
-  /** Headers of every answer. */
+  /** Headers of every response. */
   readonly common: Readonly<Record<string, string>>;
   /** ms since 1970. */
   readonly now: () => number;
   /** The connection is private: encrypted, or local to this host. */
   readonly isPrivate: () => boolean;
-  /** `https://host:port` as the caller named it. */
+  /** `https://host:port` as used by the caller. */
   readonly origin: string;
 }
 
@@ -66,11 +66,11 @@ export interface S3Call extends Call {
   readonly who: S3Sender;
   readonly what: S3Request;
   readonly tools: S3Tools;
-  /** The object that an operation which `reads` was permitted. */
+  /** The object of an operation with `reads`, which was permitted. */
   content?: Content;
 }
 
-/** The answer of an operation. A body is XML. */
+/** The response of an operation. A body is XML. */
 export interface S3Answer {
   /** Default: 200. */
   readonly status?: number;
@@ -101,9 +101,9 @@ export interface S3Operation {
   readonly reads?: true;
   /** The operation checks access itself, for each name. */
   readonly decides?: true;
-  /** It makes the bucket that the request names. */
+  /** It creates the bucket of the request. */
   readonly makes?: true;
-  /** undefined: it has sent the answer itself. */
+  /** undefined: it has sent the response itself. */
   readonly run: (call: S3Call) => Promise<S3Answer | undefined> | S3Answer;
 }
 
@@ -113,7 +113,7 @@ export function accessOf({ who: { access } }: Pick<S3Call, 'who'>): Access {
   return access;
 }
 
-/** The requested bucket, as it was when access was decided. */
+/** The requested bucket, as of the access decision. */
 export async function bucketOf(call: S3Call): Promise<BucketRow> {
   return accessOf(call).bucket;
 }
@@ -158,7 +158,7 @@ export function toHeader(text: string): string {
   return Buffer.from(text, 'utf8').toString('latin1');
 }
 
-/** Throws S3Error InvalidArgument for an impossible version id. */
+/** Throws S3Error InvalidArgument for a malformed version id. */
 export function assertVersionId(text: string, parameter = 'versionId'): void {
   if (/^(?:null|ver-[0-9a-z]{26})$/.test(text)) return;
   const message = text === '' ? 'Version id cannot be the empty string' : 'Invalid version id specified';
@@ -185,7 +185,7 @@ export function numberOf(
 /** ISO 8601 with milliseconds, from ms since 1970. */
 export const isoTime = (ms: number): string => new Date(ms).toISOString();
 
-/** A request that is answered; `common`: headers of every answer. */
+/** The response to a request; `common`: headers of every response. */
 interface Answering extends Pick<S3Tools, 'response' | 'common'> {
   readonly request: IncomingMessage;
 }

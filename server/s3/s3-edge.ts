@@ -1,6 +1,7 @@
 /**
- * The S3 edge: on the data origin, beside signed links. A request goes through: target → signature, before
- * any of its body is read → rate limit → operation → scope → handler → XML. No rules of storage live here.
+ * The S3 edge: on the data origin, beside signed links. The order of steps for a request: target →
+ * signature, before any of its body is read → rate limit → operation → scope → handler → XML.
+ * Storage rules do not belong here.
  */
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import {
@@ -61,14 +62,14 @@ export interface S3EdgeDeps {
   readonly isPrivate: (request: IncomingMessage) => boolean;
   /** Whether Signature Version 2 is accepted. */
   readonly oldSignatures: boolean;
-  /** Default: nothing is kept. */
+  /** Default: nothing is stored. */
   readonly audit?: AuditTrail;
 }
 
 /** Headers with the id of a request. */
 export const ID_HEADERS = ['x-amz-request-id', 'x-amz-id-2'];
 
-/** Those that do something. */
+/** Parameters that have an effect. */
 export const OFFERED: readonly S3Operation[] = [
   ...PART_OPERATIONS,
   ...OBJECT_OPERATIONS,
@@ -96,7 +97,7 @@ function weightOf({ query = [], header }: S3Operation): number {
   return query.length * 2 + Number(header !== undefined);
 }
 
-/** Length of the made-up secret that unknown keys are checked with. */
+/** Length of the random secret for checking unknown keys. */
 const NO_SECRET = 'x'.repeat(40);
 
 /** A request, and its response. */
@@ -175,7 +176,7 @@ export class S3Edge {
     this.#send(visit, answer);
   }
 
-  /** The memory of a body that is kept whole. */
+  /** The memory of a body that is read as a whole. */
   #hold(response: ServerResponse, { accountId }: Principal): HeldBody {
     const held = this.#deps.bodies.hold(accountId);
     response.once('close', held.release);
@@ -190,7 +191,7 @@ export class S3Edge {
     return oldClaim(head, { hostBucket, inHeaders: oldSignatures }) ?? claimOf(head);
   }
 
-  /** An upload by form: what signs it is among its fields. */
+  /** An upload by form: its signature is among the fields. */
   async #serveForm(visit: Visit, target: Target): Promise<void> {
     const { request, response } = visit;
     const reader = new FormReader();
@@ -213,7 +214,7 @@ export class S3Edge {
     }
   }
 
-  /** The call, with what the caller may do in the bucket; on storage the bucket's owner acts. */
+  /** The call, with the caller's rights in the bucket; on storage the bucket's owner acts. */
   async #enter({ exchange, request, response }: Visit, asked: Entering): Promise<S3Call> {
     const { address, responseHeaders: common } = exchange;
     const { storage, clock, accounts, proxies, audit } = this.#deps;
@@ -245,7 +246,7 @@ export class S3Edge {
     };
   }
 
-  /** Throws what operationOf throws. */
+  /** Throws the errors of operationOf. */
   #operationOf(visit: Visit, target: Target, headers: IncomingHttpHeaders): S3Operation {
     const { method } = visit.request;
     const operation = operationOf({ method, headers }, target);
@@ -263,7 +264,10 @@ export class S3Edge {
     this.#send(visit, preflight(request, target, bucket));
   }
 
-  /** Lets scripts of the request's origin read the answer, also refusals, if the bucket's rules allow it. */
+  /**
+   * Lets scripts of the request's origin read the response, also refusals, if the bucket's rules
+   * allow it.
+   */
   async #allowOrigin({ exchange, request, response }: Visit, target: Target): Promise<void> {
     if (request.headers.origin === undefined) return;
     allowOrigin(request, response, await this.#bucketOf(target, exchange.principal));
@@ -313,7 +317,7 @@ export class S3Edge {
     }
   }
 
-  /** Throws AppError `overloaded` while earlier answers have not been read. */
+  /** Throws AppError `overloaded` while earlier responses have not been read. */
   #send({ exchange, request, response }: Visit, answer: S3Answer): void {
     const bytes = Buffer.byteLength(answer.xml ?? answer.json ?? '');
     this.#deps.door.countUnread(bytes, response, exchange);
@@ -354,7 +358,8 @@ function operationOf(
     (name) => SUB_RESOURCES.has(name) && found?.query?.includes(name) !== true,
   );
   if (other !== undefined) return refuseAbsent(other);
-  // A parameter that names a part of a bucket must never change the whole: DELETE ?encryption deletes none.
+  // A parameter that names a setting of a bucket must never change the whole: DELETE ?encryption
+  // deletes no bucket.
   const isPart = method !== 'GET' && method !== 'HEAD' && found !== undefined;
   if (
     isPart &&
@@ -366,7 +371,7 @@ function operationOf(
   throw new S3Error('MethodNotAllowed');
 }
 
-/** Checks a request with an unknown key against a made-up secret. Throws other errors of the request. */
+/** Checks a request with an unknown key against a random secret. Throws other errors of the request. */
 function assertMade(verify: () => unknown): void {
   try {
     verify();

@@ -1,7 +1,7 @@
 /**
- * Which bucket and key a request names, and the headers that a presigned link carries in its query. Read from
- * the raw request target: routers and `new URL()` would tidy up `a//b`, `../x` and `%2F`, which are keys like
- * any other.
+ * Bucket and key of a request, and the headers that a presigned link carries in its query. Read
+ * from the raw request target: routers and `new URL()` would normalize `a//b`, `../x` and `%2F`,
+ * which are valid keys.
  */
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { type AmzPair, amzPairs, S3Error, splitTarget } from '../../libs/s3-wire/index.ts';
@@ -49,7 +49,7 @@ function readQuery(rawQuery: string): Map<string, string> {
   return query;
 }
 
-/** The bucket that a host name carries: `<bucket>.<domain>`. */
+/** The bucket in a host name: `<bucket>.<domain>`. */
 export function bucketOfHost(host: string, domains: readonly string[]): string | null {
   const name = host.replace(/:\d*$/, '').replace(/\.$/, '').toLowerCase();
   for (const domain of domains) {
@@ -91,9 +91,9 @@ export function assertKey(key: string): void {
 }
 
 /**
- * `rawUrl` and `host` as Node gives them (a character per byte). A host of `<bucket>.<domain>` names the
- * bucket; otherwise the first part of the path does. Throws S3Error: InvalidURI, KeyTooLongError, and
- * InvalidBucketName for a key without a bucket (`//key`).
+ * `rawUrl` and `host` as from Node (one character per byte). With a host of `<bucket>.<domain>`,
+ * that is the bucket; otherwise the first part of the path is. Throws S3Error: InvalidURI,
+ * KeyTooLongError, and InvalidBucketName for a key without a bucket (`//key`).
  */
 export function readTarget(rawUrl: string, host: string, domains: readonly string[]): Target {
   const { rawPath, rawQuery } = splitTarget(rawUrl);
@@ -110,18 +110,18 @@ export function readTarget(rawUrl: string, host: string, domains: readonly strin
 }
 
 /**
- * Parameters of the signature itself, and those that links do not support by Amazon's text: checksums of the
- * body, which some signers make of an empty one, and its framing.
+ * Parameters of the signature itself, and those that Amazon does not support in links: checksums of
+ * the body, which some signers compute of an empty one, and its framing.
  */
 const NOT_ACTED_ON =
   /^x-amz-(?:algorithm|credential|date|expires|signedheaders|signature|security-token|content-sha256|checksum-.*|sdk-.*|trailer|decoded-content-length|user-agent)$/;
 const COPY_SOURCE = 'x-amz-copy-source';
 
 /**
- * The headers that a request counts with: those sent, and those in the query of a presigned URL whose
- * signature was verified. Throws S3Error AccessDenied for a header that says something else than the URL,
- * InvalidArgument for a parameter that comes twice or that no header can be, InvalidRequest for a copy that
- * the query of another request asks for.
+ * The effective headers of a request: those sent, and those in the query of a presigned URL whose
+ * signature was verified. Throws S3Error AccessDenied for a header that contradicts the URL,
+ * InvalidArgument for a parameter that comes twice or that cannot be a header, InvalidRequest for a
+ * copy requested by the query of another request.
  */
 export function headersThatCount(
   { method, headers }: Pick<IncomingMessage, 'method' | 'headers'>,
@@ -160,8 +160,8 @@ function withPairs(headers: IncomingHttpHeaders, pairs: readonly AmzPair[]): Inc
 }
 
 /**
- * `text` has a character per byte, and loses the spaces around it, as headers do. Throws S3Error
- * InvalidArgument for what no header can have.
+ * `text` has one character per byte, and loses the spaces around it, like headers. Throws S3Error
+ * InvalidArgument for characters that headers cannot have.
  */
 export function headerText(kind: 'field' | 'parameter', name: string, text: string): string {
   const trimmed = text.trim();

@@ -115,7 +115,7 @@ export class HostMetrics {
   #cpuPercent(): number {
     const now = this.#readCpu();
     const before = this.#samples[0];
-    // The kernel counts in ticks of 10 ms: a shorter window has no share.
+    // The kernel counts in ticks of 10 ms: a shorter window is imprecise.
     if (before === undefined || now.total <= before.total) return percent(now.busy, now.total);
     return percent(now.busy - before.busy, now.total - before.total);
   }

@@ -1,4 +1,4 @@
-/** Makes the system's own operations: status, health, metrics, maintenance. */
+/** Builds the system's own operations: status, health, metrics, maintenance. */
 import type { Meters } from '../platform/prometheus.ts';
 import { VERSION } from '../platform/version.ts';
 import { gaugeLoopDelay } from './host-metrics.ts';

@@ -132,7 +132,10 @@ export class Status<Scrub, Recovery extends WithFailure> {
     };
   }
 
-  /** A host that never gets the programs of machines, or has them in a minute, is a cloud for the rest. */
+  /**
+   * If a host never gets the programs for machines, or gets them in a minute, the rest of the cloud
+   * works.
+   */
   async #hasMachines(): Promise<boolean> {
     try {
       return await this.#deps.hasMachines();
@@ -161,12 +164,12 @@ export class Status<Scrub, Recovery extends WithFailure> {
     this.#phase = 'serving';
   }
 
-  /** To be called before the ports are closed. */
+  /** Call before the ports are closed. */
   leave(): void {
     this.#phase = 'stopping';
   }
 
-  /** Throws while this process is not to be sent requests: see the errors of getReadiness. */
+  /** Throws while this process should not receive requests: see the errors of getReadiness. */
   assertReady(): void {
     const { membership } = this.#deps;
     if (this.#phase === 'starting') throw new AppError('starting', 'Cloudlet is starting');

@@ -55,7 +55,7 @@ export function meterSystem(meters: Meters, deps: SystemMetersDeps): void {
   meterEngines(meters, deps);
 }
 
-/** An engine that this host does not have, or not yet, has no sample: nothing to be alarmed at. */
+/** An engine that this host does not have, or not yet, has no sample, so that it causes no alert. */
 function meterEngines(meters: Meters, { alarms, compute, databases }: SystemMetersDeps): void {
   const common = { type: 'gauge', isPublic: true } as const;
   meters.askedSeries('cloudlet_database_engine_up', {

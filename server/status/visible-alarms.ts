@@ -1,7 +1,7 @@
 /**
- * The words of alarms that a caller sees. Everybody may read the status, and an alarm may repeat what the
- * server of an account said, or name its databases. Administrators see all of it, an account what is about
- * itself, and others only words that are about the host.
+ * The texts of alarms that a caller may see. Everybody may read the status, and an alarm may repeat
+ * a message of an account's server, or name its databases. Administrators see all of it, an account
+ * the alarms about itself, and others only texts about the host.
  */
 import type { Alarms, ToldAlarm } from '../platform/alarms.ts';
 import type { Membership } from '../platform/membership.ts';

@@ -173,7 +173,8 @@ export class DeliveryStore {
   }
 
   /**
-   * Stores the state after an attempt. Refuses if the delivery was replayed, given up or removed meanwhile.
+   * Stores the state after an attempt. Refuses if the delivery was replayed, given up or removed in
+   * the meantime.
    */
   resolve(before: DeliveryRow, after: Pick<DeliveryRow, 'state' | 'reason' | 'next_at'>): Statement {
     return {
@@ -239,7 +240,7 @@ export class DeliveryStore {
     return row?.count ?? 0;
   }
 
-  /** At most a few more than may wait. */
+  /** At most a few more than the limit of pending ones. */
   async countPending(webhook: number): Promise<number> {
     const row = await this.#reads.get<{ count: number }>(
       "SELECT count(*) AS count FROM webhook_deliveries WHERE webhook = ? AND state = 'pending'",

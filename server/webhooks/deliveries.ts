@@ -1,4 +1,4 @@
-/** Deliveries of a webhook as its owner sees them; tests, replays and recoveries. */
+/** Deliveries of a webhook as shown to its owner; tests, replays and recoveries. */
 import type { Call, Principal } from '../calls/principal.ts';
 import type { Changes } from '../metadata/change.ts';
 import { Listed, listRows } from '../metadata/list.ts';
@@ -53,8 +53,8 @@ export class Deliveries {
   }
 
   /**
-   * Sends a `webhook.test` to this webhook alone. Throws `webhook_not_found`, `webhook_disabled`, and
-   * `overloaded` when as many wait as may.
+   * Sends a `webhook.test` to this webhook alone. Throws `webhook_not_found`, `webhook_disabled`,
+   * and `overloaded` at the limit of pending deliveries.
    */
   async test(call: Call, webhookId: string): Promise<Delivery> {
     const { changes, deliveryStore, clock, wake } = this.#deps;
@@ -91,7 +91,7 @@ export class Deliveries {
 
   /**
    * Sends an event again, with the same id. Throws `webhook_not_found`, `delivery_not_found`,
-   * `webhook_disabled`, and `overloaded` when as many wait as may.
+   * `webhook_disabled`, and `overloaded` at the limit of pending deliveries.
    */
   replay(
     call: Call,
@@ -112,8 +112,9 @@ export class Deliveries {
   }
 
   /**
-   * Retries deliveries that failed since a time, oldest first, as many as may wait; the response says how
-   * many are left. Throws `invalid_request`, `webhook_not_found`, `webhook_disabled`.
+   * Retries deliveries that failed since a time, oldest first, up to the limit of pending ones; the
+   * response says how many are left. Throws `invalid_request`, `webhook_not_found`,
+   * `webhook_disabled`.
    */
   recover(call: Call, webhookId: string, since: string): Promise<Recovered> {
     const { changes, deliveryStore, clock, wake } = this.#deps;

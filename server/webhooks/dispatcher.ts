@@ -123,7 +123,7 @@ export class Dispatcher extends SendingLoop {
     });
     // The delivery may have been replayed, given up or removed: the current row counts.
     await changes.store(this.#outcome(row, result), 'skip');
-    // Tests make deliveries without an event for all.
+    // Tests create deliveries without an event for all webhooks.
     await retention.added(row.webhook, 1);
     return isSuccess(result) ? 0 : Math.min(result.retryAfterMs ?? 0, MAX_REST_MS);
   }

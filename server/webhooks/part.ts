@@ -1,4 +1,4 @@
-/** Makes webhooks: subscriptions, deliveries and the dispatcher. */
+/** Builds webhooks: subscriptions, deliveries and the dispatcher. */
 import type { Logger } from 'pino';
 import { Changes } from '../metadata/change.ts';
 import type { Metadata } from '../metadata/metadata.ts';
@@ -31,7 +31,7 @@ export interface WebhooksDeps {
   };
 }
 
-/** Makes webhooks; nothing is sent until `start`. */
+/** Builds webhooks; nothing is sent until `start`. */
 export function webhooksPart({ clock, log, base }: WebhooksDeps) {
   const { metadata, membership, outbound } = base;
   const shared = {

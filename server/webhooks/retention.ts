@@ -21,7 +21,7 @@ const KEPT_MS = 30 * 24 * 3_600_000;
 const KEPT_DELIVERIES = 10_000;
 const KEPT_OF_ACCOUNT = 50_000;
 const BATCH = 200;
-/** A log is cut each time it has grown by so many. */
+/** A log is trimmed each time it has grown by this number. */
 const GROWTH = 100;
 const MAX_GROWING = 10_000;
 
@@ -56,7 +56,7 @@ export class Retention {
   /** Call after deliveries were added to a webhook: a flood must not wait for the next sweep. */
   async added(webhook: number, deliveries: number): Promise<void> {
     const grown = (this.#grown.get(webhook) ?? 0) + deliveries;
-    // The sweep cuts those that are forgotten here.
+    // The sweep trims webhooks dropped here.
     if (this.#grown.size >= MAX_GROWING) this.#grown.clear();
     if (grown < GROWTH) {
       this.#grown.set(webhook, grown);

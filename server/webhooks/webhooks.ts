@@ -16,7 +16,7 @@ import { newWebhookSecret, openSecret, sealSecret } from './signature.ts';
 import type { WebhookRow, WebhookStore } from './store.ts';
 
 export const MAX_WEBHOOKS = 20;
-/** Addresses of an account that are checked at the same time; more are first checked when they are used. */
+/** Maximum URLs of an account checked at the same time; further ones are first checked when used. */
 const MAX_CHECKS = 4;
 const BY_OWNER = { code: 'owner', message: 'The webhook was disabled by its owner' };
 
@@ -31,7 +31,7 @@ interface WebhooksDeps {
 
 export class Webhooks {
   readonly #deps: WebhooksDeps;
-  /** Account → its addresses that are being checked. */
+  /** Account → its URLs that are being checked. */
   readonly #checks = new Counts<number>();
 
   constructor(deps: WebhooksDeps) {
@@ -87,7 +87,7 @@ export class Webhooks {
     for await (const row of rows) yield new Listed(row, present(row));
   }
 
-  /** Fields that are not given do not change. Throws `invalid_request`, `webhook_not_found`. */
+  /** Missing fields do not change. Throws `invalid_request`, `webhook_not_found`. */
   async change(call: Call, webhookId: string, wanted: WebhookChange): Promise<Webhook> {
     const { changes, webhookStore, deliveryStore } = this.#deps;
     assertWebhookFields(wanted);
@@ -143,7 +143,7 @@ export class Webhooks {
     });
   }
 
-  /** Throws `invalid_request` if the address can never be reached. Deliveries check it again. */
+  /** Throws `invalid_request` if the URL can never be reached. Deliveries check it again. */
   async #assertReachable({ accountId }: Principal, url: string): Promise<void> {
     // Names that do not resolve take long, so concurrent checks are limited.
     if (this.#checks.of(accountId) >= MAX_CHECKS) return;

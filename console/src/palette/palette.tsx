@@ -1,4 +1,4 @@
-/** ⌘K: go anywhere, find anything, start something. */
+/** ⌘K: opens any page, finds any resource, starts any action. */
 import {
   ArrowRightStartOnRectangleIcon,
   BookOpenIcon,
@@ -139,7 +139,7 @@ const SCHEMES = [
   { value: 'auto', name: scheme.auto, icon: ComputerDesktopIcon },
 ] as const;
 
-/** Actions that lead nowhere: colour scheme, documentation, sign out. */
+/** Actions without a page: colour scheme, documentation, sign out. */
 function useShellEntries(onKeys: () => void): readonly PaletteEntry[] {
   const { setColorScheme } = useMantineColorScheme();
   const leave = useSignOut();

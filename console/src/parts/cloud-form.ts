@@ -1,4 +1,4 @@
-/** A form that makes one call: its values, and what of a refusal is shown at which field. */
+/** A form that makes one call: its values, and which errors are shown at which field. */
 import { useMutation } from '@tanstack/react-query';
 import { type FormEvent, useState } from 'react';
 import type { Invalidated } from '../queries.ts';
@@ -38,12 +38,12 @@ export interface SentForm {
 
 interface CloudForm<Values, Made> extends SentForm {
   readonly values: Values;
-  /** The answer to the call. */
+  /** The result of the call. */
   readonly made: Made | undefined;
   readonly set: (change: Partial<Values>) => void;
-  /** The first values, and no answer or refusal. */
+  /** Restores the initial values, without result or error. */
   readonly reset: () => void;
-  /** The refusal of a field, whose input shows it. */
+  /** The error of a field, shown by its input. */
   readonly errorOf: (name: string) => string | undefined;
   readonly text: (name: NameOf<Values, string>) => Field<string, Changed<{ value: string }>>;
   /** For inputs that pass the value itself; null changes nothing. */
@@ -64,7 +64,7 @@ export function useCloudForm<Values extends object, Made>(
     meta: { shown: true, invalidates },
     onSuccess: (made) => onDone?.(made),
   });
-  // Filled while the form is drawn: a field that is not shown cannot show its error.
+  // Filled during rendering: a field that is not rendered cannot show its error.
   const atFields = new Set<string>();
   const errorOf = (name: string) => {
     atFields.add(name);

@@ -1,4 +1,4 @@
-/** Credits that end soon, are at their end, or do not do for what is wanted, and how there are more. */
+/** A warning that credits end soon, are used up, or do not suffice, with how to get more. */
 
 import { useQuery } from '@tanstack/react-query';
 import { accountQuery } from '../queries.ts';
@@ -38,9 +38,9 @@ export function MoreCredits() {
 }
 
 interface TooFewCreditsProps {
-  /** Credits that are set aside when the form is sent; 0: something must be left. */
+  /** Credits reserved when the form is sent; 0: the balance must be positive. */
   readonly needed: number;
-  /** An alternative when that is too much. */
+  /** An alternative if that is too much. */
   readonly wayOut?: string;
 }
 

@@ -1,4 +1,4 @@
-/** A log as a page shows it: its end, which follows while its writer runs, and saved as a file. */
+/** The log view: its end, which follows while the log grows, and a button to save it as a file. */
 import { ArrowDownTrayIcon, ArrowPathIcon, ChevronDoubleDownIcon } from '@heroicons/react/24/outline';
 import { Button, Group, Stack, Text } from '@mantine/core';
 import { type ReactNode, useEffect, useLayoutEffect, useRef, useState } from 'react';
@@ -14,9 +14,9 @@ interface LogViewProps {
   /** Shown instead of an empty log. */
   readonly empty: string;
   readonly fileName: string;
-  /** Something may still be written: it is read again and again while its end is in sight. */
+  /** The log may still grow: it is polled while its end is visible. */
   readonly isLive: boolean;
-  /** More buttons. */
+  /** Additional buttons. */
   readonly children?: ReactNode;
 }
 
@@ -92,7 +92,7 @@ function useFollowing({ isFetching, refetch }: LogViewProps['query'], isWanted: 
   }, [isWanted, isFetching, refetch]);
 }
 
-/** The end of a log. Colours and cursor movements of terminals are left out: only the words are shown. */
+/** The end of a log. Terminal colours and cursor movements are removed: only the text is shown. */
 const COMMANDS = new RegExp(
   [
     String.raw`\x1b\[[0-?]*[ -/]*[@-~]`,
@@ -110,7 +110,7 @@ function wordsOfLog(log: string): string {
 
 interface LogTextProps {
   readonly log: string;
-  /** Its end stays in sight when more is written. */
+  /** Keeps the end visible when the log grows. */
   readonly isAtEnd: boolean;
   readonly onScroll: (isAtEnd: boolean) => void;
 }

@@ -1,4 +1,4 @@
-/** Notifications in the corner: what was refused and why, what was done and how to undo it. */
+/** Notifications in the corner: errors with their reasons, and completed actions with their undo. */
 import { Button, Group, Text } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
 import { text } from '../texts/text.ts';
@@ -8,7 +8,7 @@ import { refusalOf } from './forms/refusal.ts';
 const READING_MS = 12_000;
 const UNDO_MS = 10_000;
 
-/** Shows why something was refused, and what to do. */
+/** Shows an error and what to do. */
 export function showRefusal(error: unknown): void {
   const { title, detail } = refusalOf(error);
   notifications.show({

@@ -24,7 +24,7 @@ const CopyPageCommand = lazy<() => ReactNode>(() =>
 
 interface PageProps {
   readonly title: string;
-  /** Above the title: the way back. */
+  /** Shown above the title: the way back. */
   readonly trail?: ReactNode;
   readonly lead?: ReactNode;
   readonly actions?: ReactNode;
@@ -108,7 +108,7 @@ interface EmptyProps {
   readonly action?: ReactNode;
 }
 
-/** An empty page: what belongs here, and the first step. */
+/** An empty page: what it is for, and the first step. */
 export function Empty({ icon: Icon, title, children, action }: EmptyProps) {
   return (
     <Stack align="center" gap="xs" className={classes.empty}>

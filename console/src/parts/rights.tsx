@@ -1,4 +1,4 @@
-/** The rights of an account or a key: every operation of the API, and the error of those that are refused. */
+/** The rights of an account or a key: every operation of the API, with the error of refused ones. */
 import { Badge, SegmentedControl, Stack, Text, TextInput } from '@mantine/core';
 import type { UseQueryResult } from '@tanstack/react-query';
 import { useState } from 'react';

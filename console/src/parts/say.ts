@@ -46,7 +46,7 @@ export function sayCredits(amount: number | string): string {
   return Math.abs(value) < 1 ? small.format(value) : large.format(value);
 }
 
-/** A price; what costs nothing is `free`. */
+/** A price; zero is shown as `free`. */
 export function sayPrice(amount: number | string): string {
   return Number(amount) === 0 ? text.billing.free : sayCredits(amount);
 }
@@ -56,7 +56,7 @@ export function sayHourly(amount: number | string): string {
   return Number(amount) === 0 ? text.billing.free : text.machines.perHour(sayCredits(amount));
 }
 
-/** Marks that turn the direction of a text: behind them `exe.gpj` may look like `jpg.exe`. */
+/** Characters that change text direction: after them `exe.gpj` may look like `jpg.exe`. */
 const TURNING = /[\u202a-\u202e\u2066-\u2069]/g;
 
 /** A file name as shown: characters that disguise it are made visible. */

@@ -1,4 +1,4 @@
-/** "Download everything": all of an account as one zip, in its owner's page and for administrators. */
+/** "Download everything": all of an account as one zip, on its owner's page and for administrators. */
 import { Button, Checkbox, Group, Stack } from '@mantine/core';
 import { useState } from 'react';
 import { text } from '../texts/text.ts';
@@ -16,7 +16,7 @@ interface TakeAlongProps {
   readonly id?: number;
 }
 
-/** The button, and whether disks of machines are wanted. */
+/** The button, and the choice whether to include disks of machines. */
 export function TakeAlong({ id }: TakeAlongProps) {
   const [disks, setDisks] = useState(false);
   const download = useDownload(...exportTarget(id, disks));

@@ -13,8 +13,9 @@ export const rootRoute = createRootRouteWithContext<RouterContext>()({
 });
 
 /**
- * Parent of every page for those who are signed in; others go to the sign-in page and come back. The router
- * sets its component, the frame: that imports the palette, and with it the routes of every area.
+ * Parent of every page for signed-in users; others are redirected to the sign-in page and back. The
+ * router sets its component, the frame, which imports the palette, and with it the routes of every
+ * area.
  */
 export const shellRoute = createRoute({
   getParentRoute: () => rootRoute,

@@ -1,4 +1,4 @@
-/** The sheet of keys, and where more is told. */
+/** The list of keyboard shortcuts, with a link to the documentation. */
 import { Kbd, Stack, Text } from '@mantine/core';
 import { Dialog } from '../parts/forms/dialog.tsx';
 import { AnchorLink } from '../parts/tables/links.tsx';

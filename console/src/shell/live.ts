@@ -1,6 +1,6 @@
 /**
- * Live updates: the cloud tells over a WebSocket what changed, and the queries of it are read again. Without
- * the connection the pages poll, and say so when the cloud does not answer at all.
+ * Live updates: the cloud reports changes over a WebSocket, and their queries are read again.
+ * Without the connection the pages poll, and show a notice if the cloud does not respond at all.
  */
 import { type ChangedThing, CloudError } from '../../../sdk/index.ts';
 import { cloud } from '../cloud.ts';
@@ -14,9 +14,9 @@ const ASKED_EVERY_MS = 3000;
 let waiting: ReturnType<typeof setTimeout> | undefined;
 let next: ReturnType<typeof setTimeout> | undefined;
 let asking: AbortController | undefined;
-/** The first connection finds pages that were read a moment ago. */
+/** When the first connection opens, the pages have just been read. */
 let isFirst = true;
-/** The connection was lost, and the pages do not read by themselves yet. */
+/** The connection was lost, and the pages do not poll yet. */
 let isUnread = false;
 
 /** Follows the cloud until the result is called. */
@@ -53,8 +53,8 @@ function sync(): void {
 }
 
 /**
- * Whether the cloud is gone, or only this connection, or the session: a call tells, again and again. Only the
- * latest counts, for one under way may be answered although the network has broken since.
+ * Whether the cloud is gone, or only this connection, or the session: found out by repeated calls.
+ * Only the latest counts, because an earlier one may succeed although the network has failed since.
  */
 async function lost(): Promise<void> {
   if (live.get() === 'connected') {
@@ -95,7 +95,7 @@ function changed(things: readonly ChangedThing[]): void {
   ] as const) {
     if (!kinds.has(kind)) continue;
     const ids = new Set(things.filter((thing) => thing.kind === kind).map(({ id }) => id));
-    // Lists and changed resources; not their figures, logs and passwords.
+    // Lists and changed resources, without their figures, logs and passwords.
     void queryClient.invalidateQueries({
       predicate: ({ queryKey: [first, second, ...rest] }) =>
         first === noun && rest.length === 0 && (ids.has(String(second)) || !/-/.test(String(second))),

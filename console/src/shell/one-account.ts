@@ -1,4 +1,4 @@
-/** A browser has one session: its tabs restart when another tab signs out or in as somebody else. */
+/** A browser has one session: its tabs restart when another tab signs out or in with another account. */
 
 import { notifications } from '@mantine/notifications';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
@@ -22,7 +22,7 @@ function tellSignedOut(): void {
   channel.close();
 }
 
-/** `id`: of the account whose page this is; undefined while that is not known. */
+/** `id`: of the account that this page belongs to; undefined while unknown. */
 export function useOneAccount(id: number | undefined): void {
   const first = useRef(id);
   const queryClient = useQueryClient();

@@ -1,11 +1,11 @@
-/** Keys of every page: search, what is listed, and the sheet that tells all of them. */
+/** Keyboard shortcuts of every page: palette, list search, and the sheet that lists them. */
 import { useEffect, useState } from 'react';
 import { openPalette } from '../palette/palette.tsx';
 import { lazyPart } from '../parts/lazy-part.tsx';
 
 const KeySheet = lazyPart(() => import('./key-sheet.tsx').then((made) => made.KeySheet));
 
-/** Set while the shell is there. */
+/** Set while the shell is mounted. */
 let openSheet: (() => void) | undefined;
 
 export const openKeySheet = () => openSheet?.();
@@ -19,7 +19,7 @@ export function Shortcuts() {
       event.preventDefault();
       event.stopPropagation();
     };
-    // Before the editor, which has a meaning of its own for some of them.
+    // Handled before the editor, which uses some of these keys itself.
     window.addEventListener('keydown', listen, { capture: true });
     return () => {
       openSheet = undefined;
@@ -29,10 +29,10 @@ export function Shortcuts() {
   return isOpen ? <KeySheet onClose={() => setOpen(false)} /> : null;
 }
 
-/** True if the key did something. */
+/** True if the key was handled. */
 function pressed({ key, target, ctrlKey, metaKey, shiftKey }: KeyboardEvent): boolean {
   const element = target instanceof Element ? target : document.body;
-  // The shell of a machine has all keys.
+  // In a machine's console all keys go to the guest.
   if (element.closest('.xterm') !== null) return false;
   if (ctrlKey || metaKey) {
     if (key.toLowerCase() !== 'k' || shiftKey) return false;
@@ -50,7 +50,7 @@ function pressed({ key, target, ctrlKey, metaKey, shiftKey }: KeyboardEvent): bo
   return true;
 }
 
-/** In the list that is shown, else everywhere. */
+/** Searches the displayed list, else everything. */
 function search(): void {
   const field = document.querySelector<HTMLInputElement>('main input[type=search]');
   if (field === null) openPalette();

@@ -15,8 +15,8 @@ import classes from './uploads.module.css';
 const DEFAULT_BUCKET = 'uploads';
 
 /**
- * Into the folder that is shown; elsewhere into the only bucket, or into `uploads`, which is made. It shows a
- * refusal by itself.
+ * Uploads into the displayed folder; elsewhere into the only bucket, or into `uploads`, which is
+ * created. Shows errors itself.
  */
 export function useUpload(): (files: readonly FoundFile[]) => Promise<void> {
   const { bucket: shown } = useParams({ strict: false });

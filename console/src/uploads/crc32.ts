@@ -1,4 +1,4 @@
-/** CRC-32, as zip and S3 have it: four bytes a step, some hundred megabytes a second. */
+/** CRC-32, as in zip and S3: four bytes per step, some hundred megabytes a second. */
 
 const POLYNOMIAL = 0xedb8_8320;
 
@@ -20,7 +20,7 @@ for (let byte = 0; byte < 256; byte++) {
   }
 }
 
-/** The CRC after these bytes, from the CRC `before`; 0 is the CRC of nothing. */
+/** The CRC after these bytes, from the CRC `before`; 0 is the CRC of zero bytes. */
 export function crc32(bytes: Uint8Array, before = 0): number {
   const [t0, t1, t2, t3] = TABLES;
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
@@ -38,7 +38,7 @@ export function crc32(bytes: Uint8Array, before = 0): number {
   return ~crc >>> 0;
 }
 
-/** In base64, as the API has it. */
+/** In base64, as in the API. */
 export function crcText(crc: number): string {
   return btoa(String.fromCharCode(crc >>> 24, (crc >>> 16) & 255, (crc >>> 8) & 255, crc & 255));
 }

@@ -1,6 +1,7 @@
 /**
- * Sends a large file in parts. What broke off goes on at the last part that has arrived, also after a reload
- * or on another day: the cloud knows the parts, and the bytes of the file say whether they are its own.
+ * Sends a large file in parts. An interrupted upload continues after the last received part, also
+ * after a reload or on another day: the cloud lists the parts, and their checksums show whether
+ * they belong to the file.
  */
 import type { OpenUpload, UploadPart } from '../../../sdk/index.ts';
 import { cloud } from '../cloud.ts';
@@ -11,9 +12,9 @@ const MIB = 2 ** 20;
 /** Smaller files are sent in one piece. */
 export const LARGE_BYTES = 64 * MIB;
 const PART_BYTES = 16 * MIB;
-/** A little less than an upload may have: parts that have arrived may be smaller. */
+/** Slightly below the maximum number of parts: parts received earlier may be smaller. */
 const MOST_PARTS = 9000;
-/** Bytes read at a time: their checksum must not hold up the page. */
+/** Bytes read at a time: computing their checksum must not block the page. */
 const PIECE_BYTES = 4 * MIB;
 /** Maximum unfinished uploads of one name to check. */
 const MOST_CANDIDATES = 3;
@@ -22,23 +23,26 @@ export interface LargeUpload {
   readonly file: File;
   readonly bucket: string;
   readonly name: string;
-  /** The one to go on with; undefined: one of this name whose parts are those of the file, or a new one. */
+  /**
+   * The upload to continue; undefined: there is none of this name with the file's parts, so begin a
+   * new one.
+   */
   readonly uploadId: string | undefined;
 }
 
 export interface PartListener {
   readonly signal: AbortSignal;
-  /** Bytes that have arrived, or are on their way. */
+  /** Bytes that were received, or are being sent. */
   readonly onProgress: (sentBytes: number) => void;
-  /** Its upload is known. */
+  /** Called when its upload is known. */
   readonly onBegun: (uploadId: string) => void;
   readonly onPart: () => void;
 }
 
-/** Uploads that this page sends parts of. */
+/** Uploads to which this page is sending parts. */
 const sending = new Set<string>();
 
-/** Throws CloudError, and a translated Error if the file is not the one that was begun. */
+/** Throws CloudError, and a translated Error if the file is not the one of the upload. */
 export async function sendInParts(upload: LargeUpload, listener: PartListener): Promise<void> {
   const { file, bucket } = upload;
   const { signal, onBegun, onProgress, onPart } = listener;
@@ -77,7 +81,7 @@ export async function sendInParts(upload: LargeUpload, listener: PartListener): 
 interface Kept {
   readonly at: number;
   readonly parts: number;
-  /** CRC of the file until there. */
+  /** CRC of the file up to there. */
   readonly crc: number;
 }
 

@@ -1,8 +1,9 @@
 /**
- * Files on their way up, whatever page is shown. Three are sent at a time. Nothing leaves the list by itself:
- * what failed or was cancelled stays with the reason until it is sent again or put away. When the connection
- * is lost or the session ends, everything waits and goes on afterwards: a large file at the last part that
- * has arrived (part-sender.ts), any other from its start, and it is stored once though it may have arrived.
+ * The upload queue, independent of the current page. Three files are sent at a time. Items stay in
+ * the list: failed or cancelled ones with the reason, until they are retried or removed. When the
+ * connection is lost or the session ends, everything waits and continues afterwards: a large file
+ * after the last received part (part-sender.ts), any other from its start; it is stored once even
+ * if it was received before.
  */
 import { CloudError } from '../../../sdk/index.ts';
 import { cloud } from '../cloud.ts';
@@ -15,7 +16,7 @@ type UploadState = 'waiting' | 'sending' | 'paused' | 'done' | 'failed' | 'cance
 export interface UploadItem extends NewUpload {
   readonly id: number;
   readonly state: UploadState;
-  /** 0 until it is known. */
+  /** 0 until known. */
   readonly sizeBytes: number;
   readonly sentBytes: number;
   readonly error: unknown;
@@ -30,11 +31,11 @@ interface NewUpload {
   readonly bucket: string;
   /** The name of the object. */
   readonly name: string;
-  /** The multipart upload of a large file, once known: it continues that one. */
+  /** The multipart upload of a large file, once known: the next attempt continues it. */
   readonly uploadId?: string | undefined;
 }
 
-/** Why nothing is sent at present. */
+/** Why the queue is paused. */
 type Halt = 'connection' | 'session';
 
 interface Shown {
@@ -51,7 +52,7 @@ const MEASURED_MS = 8;
 const REFRESHED_EVERY_MS = 2000;
 /** Poll interval while the cloud does not respond. */
 const ASKED_EVERY_MS = 1500;
-/** A file that loses its connection this often, with a cloud that answers otherwise, has failed. */
+/** A file whose connection breaks this often, while the cloud responds to other calls, has failed. */
 const MOST_LOSSES = 3;
 
 class UploadQueue {
@@ -67,7 +68,7 @@ class UploadQueue {
   /** No waiting item has a lower index. */
   #firstWaiting = 0;
   #halt: Halt | undefined;
-  /** Id of the account whose files these are. */
+  /** Id of the account that owns the queue. */
   #owner: number | undefined;
   /** Buckets that files were added to since the pages were refreshed. */
   readonly #changed = new Set<string>();
@@ -91,7 +92,7 @@ class UploadQueue {
     this.#begin();
   }
 
-  /** Browsers ask the disk for the size of a file: all at once, many files would hold up the page. */
+  /** Browsers read the size of a file from disk: all at once, many files would block the page. */
   async #measure(firstId: number, uploads: readonly NewUpload[]): Promise<void> {
     let began = performance.now();
     for (const [at, { file }] of uploads.entries()) {
@@ -111,7 +112,7 @@ class UploadQueue {
     for (const item of this.#items) if (isOpen(item)) this.#cancelOne(item.id);
   }
 
-  /** Its parts are removed too. */
+  /** Its received parts are removed too. */
   #cancelOne(id: number): void {
     const item = this.#item(id);
     if (item === undefined) return;
@@ -121,7 +122,7 @@ class UploadQueue {
     if (uploadId !== undefined) cloud.abortUpload(bucket, uploadId).catch(() => {});
   }
 
-  /** The parts that have arrived stay. */
+  /** The received parts are kept. */
   pause(id: number): void {
     this.#set(id, { state: 'paused' });
     this.#sending.get(id)?.abort();
@@ -134,7 +135,7 @@ class UploadQueue {
     this.#begin();
   }
 
-  /** Sends what failed or was cancelled once more. */
+  /** Retries failed and cancelled uploads. */
   retry(ids?: readonly number[]): void {
     for (const { id, state } of this.#items) {
       const isOver = state === 'failed' || state === 'cancelled';
@@ -161,7 +162,7 @@ class UploadQueue {
     if (this.#halt === 'session') this.#goOn();
   }
 
-  /** Looks whether the cloud answers again and the session lives, now and then until it does. */
+  /** Checks repeatedly whether the cloud responds and the session is valid, until both are true. */
   readonly ask = async (): Promise<void> => {
     clearTimeout(this.#asking);
     if (this.#halt === undefined) return;
@@ -175,7 +176,7 @@ class UploadQueue {
     }
   };
 
-  /** Has a new key: under the old one, the refusal would be repeated. */
+  /** Uses a new key: under the old one, the error would be replayed. */
   #fresh(id: number) {
     const key = `upload-${performance.timeOrigin}-${id}-${Math.random()}`;
     return { state: 'waiting', sentBytes: 0, error: null, key, losses: 0 } as const;
@@ -229,7 +230,7 @@ class UploadQueue {
         signal,
         onProgress,
         onBegun: (begun) => {
-          // Cancelled while starting: nobody else knows of it.
+          // Cancelled before it started: no request was sent.
           if (this.#item(id)?.state === 'cancelled') void cloud.abortUpload(bucket, begun).catch(() => {});
           else this.#set(id, { uploadId: begun });
         },
@@ -241,7 +242,7 @@ class UploadQueue {
   #notSent({ id, key, bucket, losses }: UploadItem, error: unknown): void {
     if (isSignedOut(error)) {
       this.#waitAgain(id, {});
-      // It may have been sent before one signed in again.
+      // The request may have been sent before the user signed in again.
       this.#halt = 'session';
       void this.ask();
     } else if (isLost(error) && losses + 1 < MOST_LOSSES) {
@@ -254,12 +255,12 @@ class UploadQueue {
       setTimeout(() => this.#sendLater(id, key), (error.retryAfterSeconds ?? 1) * 1000);
     } else {
       this.#set(id, { state: 'failed', sentBytes: 0, error });
-      // Perhaps the bucket is gone.
+      // The bucket may be gone.
       this.#refreshLater(bucket);
     }
   }
 
-  /** Sends it unless it was cancelled meanwhile; when it was sent again by hand, it has another key. */
+  /** Sends it unless it was cancelled in the meantime; a manual retry has another key. */
   #sendLater(id: number, key: string): void {
     const item = this.#item(id);
     if (item?.state !== 'sending' || item.key !== key) return;
@@ -322,14 +323,14 @@ export function isOpen({ state }: UploadItem): boolean {
   return state === 'waiting' || state === 'sending' || state === 'paused';
 }
 
-/** The connection broke, or a proxy in front of the cloud lost its own. */
+/** The connection broke, or a proxy lost its connection to the cloud. */
 function isLost(error: unknown): boolean {
   if (!(error instanceof CloudError)) return false;
   const { code, status } = error;
   return code === 'no_answer' || code === 'shutting_down' || (code === 'not_understood' && status > 500);
 }
 
-/** The cloud is overloaded now, or still reads earlier bytes. */
+/** The cloud is overloaded, or is still reading earlier bytes. */
 function isBusy(error: unknown): error is CloudError {
   if (!(error instanceof CloudError)) return false;
   return error.status === 429 || error.code === 'overloaded' || error.code === 'idempotency_in_flight';
@@ -352,7 +353,7 @@ window.addEventListener('beforeunload', (event) => {
   if (uploadQueue.snapshot().items.some(isOpen)) event.preventDefault();
 });
 
-/** A first reading that is under way would be taken for a new one, though it may lack what has changed. */
+/** A first read in progress would count as a new one, but may lack the change. */
 async function readAgain(queryKey: readonly string[]): Promise<void> {
   await queryClient.cancelQueries({ queryKey });
   await queryClient.invalidateQueries({ queryKey });

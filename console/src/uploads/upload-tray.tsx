@@ -20,7 +20,7 @@ import { isOpen, type UploadItem, uploadQueue } from './upload-queue.ts';
 import classes from './uploads.module.css';
 
 const ROW_PX = 52;
-/** Over which the speed is measured. */
+/** Time over which the speed is measured. */
 const SPEED_MS = 3000;
 
 export function UploadTray() {
@@ -130,7 +130,7 @@ function UploadList({ items }: { items: readonly UploadItem[] }) {
   );
 }
 
-/** Active and failed items first: nobody finds them among thousands. */
+/** Active and failed items first: they would be hard to find among thousands. */
 function inOrder(items: readonly UploadItem[]): readonly UploadItem[] {
   const isFirst = ({ state }: UploadItem) => state === 'sending' || state === 'paused';
   const isSecond = ({ state }: UploadItem) => state === 'failed';
@@ -204,7 +204,7 @@ function StateIcon({ state }: { state: UploadItem['state'] }) {
   return <ArrowPathIcon width={20} className={classes.waiting} aria-hidden />;
 }
 
-/** Bytes per second of late. */
+/** Recent bytes per second. */
 function useSpeed(items: readonly UploadItem[]): number {
   const samples = useRef<{ at: number; sent: number }[]>([]);
   const [speed, setSpeed] = useState(0);

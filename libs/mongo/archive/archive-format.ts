@@ -1,4 +1,4 @@
-/** Archives as `mongodump --archive` writes them and `mongorestore --archive` reads them. */
+/** Archives in the format of `mongodump --archive` and `mongorestore --archive`. */
 import { readSync } from 'node:fs';
 import { type Document, deserialize, EJSON, Long, serialize } from 'bson';
 import { Crc64 } from './crc64.ts';
@@ -125,7 +125,7 @@ class ArchiveReader {
 
 export interface FoundCollection {
   readonly name: string;
-  /** Its database, if it is another one than the archive's; null: the archive's. */
+  /** Its database, if it differs from the archive's; null: the archive's. */
   readonly beside?: string | null;
   /** `collection`, `view` or `timeseries`. */
   readonly type: string;

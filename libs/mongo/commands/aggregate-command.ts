@@ -143,7 +143,7 @@ function targetOf(stage: string, target: unknown, scope: CommandScope): string {
   );
 }
 
-/** Replaces a collection by the documents, keeping its indexes. */
+/** Replaces a collection's documents, keeping its indexes. */
 function replaceCollection(name: string, documents: Iterable<Document>, scope: CommandScope): void {
   const { store, writing } = scope;
   const old = store.collection(name);

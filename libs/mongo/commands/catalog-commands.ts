@@ -65,7 +65,7 @@ function create(command: Document, scope: CommandScope): Document {
   return { ok: 1 };
 }
 
-/** The bounds of a collection that loses its oldest documents. Throws CommandError. */
+/** The limits of a capped collection. Throws CommandError. */
 function readCapped({ capped, size, max }: Document): Document {
   const invalid = (why: string) => new CommandError('InvalidOptions', why);
   if (!capped) {
@@ -84,7 +84,7 @@ function roundedSize(bytes: number): number {
   return Math.max(4096, Math.ceil(bytes / 256) * 256);
 }
 
-/** The options of a collection that keeps its documents in the order of their `_id`. Throws CommandError. */
+/** The options of a collection that stores its documents in order of `_id`. Throws CommandError. */
 function readClustered({ clusteredIndex, expireAfterSeconds: seconds, capped }: Document): Document {
   const invalid = (why: string) => new CommandError('InvalidOptions', why);
   if (clusteredIndex === undefined) {
@@ -113,7 +113,7 @@ function readClustered({ clusteredIndex, expireAfterSeconds: seconds, capped }: 
 
 const COLL_MOD_INDEX = new Set(['name', 'keyPattern', 'expireAfterSeconds', 'hidden']);
 
-/** Changes the validator of a collection, and when documents of an index expire. */
+/** Changes the validator of a collection, and the expiry of an index. */
 function collMod(command: Document, scope: CommandScope): Document {
   const collection = there(command, scope);
   const { index: asked } = command;

@@ -54,7 +54,7 @@ export function collectionFor(name: string, scope: CommandScope): Collection {
   return scope.store.collection(name) ?? createCollection(name, scope, {});
 }
 
-/** Throws CommandError for what can be no name of a collection. */
+/** Throws CommandError for an invalid name of a collection. */
 export function assertName(name: string, scope: CommandScope): void {
   const namespace = namespaceOf(name, scope);
   const isBad =
@@ -66,7 +66,7 @@ export function assertName(name: string, scope: CommandScope): void {
 /** SQLite scans all tables of a file to create or drop one. */
 const MAX_TABLES = 10_000;
 
-/** Throws CommandError if one more collection or index would be too many. */
+/** Throws CommandError if another collection or index would be too many. */
 export function assertRoom({ store }: CommandScope): void {
   if (store.tables < MAX_TABLES) return;
   throw new CommandError(

@@ -180,7 +180,7 @@ export class DocumentDatabase {
     return withinCommandTime(remaining, () => (isWrite ? scope.store.transaction(work) : work()));
   }
 
-  /** Removes what its time is over of, at most once a minute. */
+  /** Removes expired documents, at most once a minute. */
   #expire(): void {
     const { clock } = this.#scope;
     if (clock.monotonic() - this.#expiredAt < EXPIRY_MS || this.#transactions.hasWriter) return;
@@ -194,8 +194,8 @@ export class DocumentDatabase {
   }
 
   /**
-   * Resolves when all that was written until now is on the disk; null: it is. To be awaited before any
-   * answer is sent, those of reads too. Rejects when the disk fails; then this process must end.
+   * Resolves when everything written until now is on disk; null: it is. Await it before any
+   * response is sent, also those of reads. Rejects if the disk fails; then this process must end.
    */
   durable(): Promise<void> | null {
     return this.#log.flush();
@@ -214,7 +214,7 @@ function writesAtItsEnd({ pipeline }: Document): boolean {
   return typeof last === 'object' && last !== null && ('$out' in last || '$merge' in last);
 }
 
-/** Removes the documents whose time is over, as indexes with `expireAfterSeconds` ask for. */
+/** Removes the expired documents of indexes with `expireAfterSeconds`. */
 function removeExpired(scope: CommandScope): void {
   const { store, writing, clock } = scope;
   const expiring = store

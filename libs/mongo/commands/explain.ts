@@ -138,7 +138,7 @@ function explainedOf(inner: Document, asked: Asked | null, scope: CommandScope):
   return { base, read: { ...read, skip: 0 }, rest, near, filter, hint };
 }
 
-/** Whether a stage that must be first or last is at its place. */
+/** Whether a stage that must be first or last is in that position. */
 function isAtItsPlace(stage: unknown, isFirst: boolean, isLast: boolean): boolean {
   if (!isDocument(stage)) return false;
   if (isFirst && ['$geoNear', ...FIGURES].some((name) => name in stage)) return true;

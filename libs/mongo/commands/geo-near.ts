@@ -23,7 +23,7 @@ interface Chosen {
   readonly at: number;
 }
 
-/** The documents of the stage; null: it is another stage. Throws CommandError. */
+/** The documents of the stage; null: another stage. Throws CommandError. */
 export function geoNearStage(
   stage: Document | undefined,
   collection: Collection | undefined,

@@ -11,7 +11,7 @@ import { isDocument } from '../values/field-paths.ts';
 import type { CommandScope } from './command-scope.ts';
 import { geoNearStage } from './geo-near.ts';
 
-/** The read of a collection, before the rest of a pipeline goes over it. */
+/** The read of a collection, before the rest of a pipeline processes it. */
 export interface Start {
   readonly filter: Document;
   readonly sort: SortSpec;
@@ -39,8 +39,8 @@ export function split(pipeline: unknown): { read: Start; rest: Document[] } {
 }
 
 /**
- * The documents that a pipeline over a collection begins with, and the stages that are left. `name`: no
- * view's. Throws CommandError.
+ * The documents that a pipeline over a collection begins with, and the remaining stages. `name`:
+ * not a view's. Throws CommandError.
  */
 export function startOf(
   name: string,

@@ -27,7 +27,10 @@ const OPTIONS: Readonly<Record<string, readonly string[]>> = {
 };
 const STAGES = ['$currentOp', '$indexStats', '$listLocalSessions', '$listSessions', '$planCacheStats'];
 
-/** Throws CommandError for another version, and with `apiStrict` for what version 1 has not. */
+/**
+ * Throws CommandError for another version, and with `apiStrict` for commands and options outside
+ * version 1.
+ */
 export function assertStableApi(command: Document): void {
   const { apiVersion, apiStrict, apiDeprecationErrors } = command;
   if (apiVersion === undefined) {

@@ -12,10 +12,10 @@ export const TRANSACTION_SECONDS = 60;
 const MAX_OPEN = 10;
 /** Maximum sessions whose last transaction is remembered. */
 const MAX_SESSIONS = 1000;
-/** A write waits so long for the transaction that writes, as a client waits for its answer. */
+/** How long a write waits for the transaction that writes, like a client waiting for its response. */
 export const WRITER_WAIT_MS = 5000;
 
-/** Errors with this label say that the whole transaction may be tried again. */
+/** Errors with this label mean that the whole transaction may be retried. */
 const TRANSIENT = { errorLabels: ['TransientTransactionError'] };
 
 const ALLOWED = new Set(

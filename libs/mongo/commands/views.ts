@@ -22,8 +22,8 @@ export function viewOf(options: Document | undefined): View | null {
 }
 
 /**
- * The options of the view `name` that `create` or `collMod` asks for; null: it asks for none. Throws
- * CommandError, also where views would show each other in a circle.
+ * The options of the view `name` in `create` or `collMod`; null: none. Throws CommandError, also if
+ * views would refer to each other in a circle.
  */
 export function readView(
   name: string,
@@ -84,7 +84,7 @@ export function stagesOfRead({ filter, sort = [], skip = 0, limit = 0 }: ReadOpt
   ];
 }
 
-/** Throws CommandError for a view, where only a collection will do. */
+/** Throws CommandError for a view, if only a collection is allowed. */
 export function assertNoView(
   name: unknown,
   { store, databaseName }: { store: DocumentsStore; databaseName: string },

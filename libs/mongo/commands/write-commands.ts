@@ -114,12 +114,12 @@ function update(command: Document, scope: CommandScope): Document {
     const done = new Set<number>();
     let modified = 0;
     for (const found of find(name, scope, { ...options, ...read })) {
-      // An index brings a document again whose key has grown.
+      // An index returns a document again if its key has grown.
       if (done.has(found.rowNumber)) continue;
       done.add(found.rowNumber);
       if (modify(name, scope, { found, change }) !== null) modified++;
     }
-    // A statement that fails is counted for nothing, as by a server, though it changed some before.
+    // A failed statement is not counted, as by a server, even if it changed some documents before.
     totals.n += done.size;
     totals.nModified += modified;
     if (done.size > 0 || !statement.upsert) return;

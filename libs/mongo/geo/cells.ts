@@ -21,7 +21,7 @@ function s2(): typeof import('nodes2ts') {
 export type CellRange = readonly [Buffer, Buffer];
 
 const MAX_CELLS = 20;
-/** Cells of a stored line or area; smaller ones than of this level, some 75 cm, gain nothing. */
+/** Level of the smallest cells of a stored line or area; smaller ones than this, some 75 cm, gain nothing. */
 const FINEST_LEVEL = 23;
 
 function bytesOf(id: bigint): Buffer {
@@ -40,8 +40,8 @@ function capOf({ center, radius }: Shape['bound']): S2Cap {
 }
 
 /**
- * The cells that cover a shape, or the circle around one with many edges. A circle around a cell is held
- * against the shape: so each edge is seen once.
+ * The cells that cover a shape, or the circle around one with many edges. A circle around each cell
+ * is compared with the shape, so that each edge is compared once.
  */
 function coveringOf(shape: Shape): S2CellId[] {
   const cap = capOf(shape.bound);
@@ -72,7 +72,7 @@ function placeIn(shape: Shape, cell: S2Cell): Place {
   return edge > radius ? 'outside' : 'between';
 }
 
-/** Cells that a stored shape is found by. */
+/** Cells under which a stored shape is found. */
 export function cellsOf(shape: Shape): Buffer[] {
   const { points, lines, polygons } = shape;
   const own = points.map((point) => s2().S2CellId.fromPoint(pointOf(point)));
@@ -80,7 +80,7 @@ export function cellsOf(shape: Shape): Buffer[] {
   return [...new Set([...own, ...others].map(({ id }) => id))].map(bytesOf);
 }
 
-/** The cells in which stored shapes are that meet one of these, and the larger cells around those. */
+/** The cells of stored shapes that meet one of these, and the larger cells around those. */
 function rangesOf(cells: readonly S2CellId[]): CellRange[] {
   const around = new Set<bigint>();
   for (const cell of cells)
@@ -103,7 +103,7 @@ export function rangesOfCap(center: Vector, radius: number): CellRange[] {
   return rangesOf(cells);
 }
 
-/** The numbers of a grid's cells are so many bits of either coordinate, in turn. */
+/** The bits of a grid cell's number come from either coordinate in turn. */
 export interface Grid {
   readonly min: number;
   readonly max: number;

@@ -1,4 +1,4 @@
-/** Locations as documents and queries have them: GeoJSON, and pairs of coordinates of older versions. */
+/** Locations in documents and queries: GeoJSON, and pairs of coordinates of older versions. */
 import type { Document } from 'bson';
 import { CommandError } from '../command-error.ts';
 import { OutOfTime, spend } from '../command-time.ts';
@@ -149,7 +149,7 @@ function turnsBack([a, b]: Edge, [, c]: Edge): boolean {
   return angleToArc(c, a, b) <= TOUCH || angleToArc(a, b, c) <= TOUCH;
 }
 
-/** Throws CommandError when edges meet but for the corner between two. */
+/** Throws CommandError if edges meet, except at the corner between two. */
 function assertSimple(ring: Ring): void {
   const edges = [...ring.arcs()].map((arc, i) => {
     const [a, b] = arc;

@@ -1,7 +1,7 @@
 /**
- * The side of a great circle that a point lies on, without error of rounding: a ring as thin as coordinates
- * can make it has an inside too. Methods of Shewchuk (1997) and of the S2 library: an estimate with a bound
- * of its error first, whole numbers where that does not tell.
+ * The side of a great circle that a point lies on, without rounding errors: even a ring as thin as
+ * coordinates allow has an inside. Methods of Shewchuk (1997) and of the S2 library: an estimate
+ * with an error bound first, whole numbers if that does not decide.
  */
 import { spend } from '../command-time.ts';
 import type { Vector } from './sphere.ts';
@@ -14,7 +14,7 @@ const STABLE_ERROR = 8e-16;
 const SMALLEST = 1e-290;
 const EXACT_STEPS = 40;
 
-/** Above 0: `c` is left of the way from `a` to `b`; 0: on its great circle. The size means nothing. */
+/** Above 0: `c` is left of the path from `a` to `b`; 0: on its great circle. The magnitude has no meaning. */
 export function sideOf(a: Vector, b: Vector, c: Vector): number {
   const rough =
     (a[1] * b[2] - a[2] * b[1]) * c[0] +

@@ -16,14 +16,14 @@ import {
 import type { Shape } from './shapes.ts';
 import { type Vector, vectorOf } from './sphere.ts';
 
-/** Metres; the radius that MongoDB counts with. */
+/** Metres; MongoDB's radius of the earth. */
 const EARTH_RADIUS = 6_378_100;
 /** Tolerance of distances because of the precision of coordinates, radians. */
 const SLACK = 1e-13;
 
 const bad = (message: string) => new CommandError('BadValue', message);
 
-/** Where documents may be, for an index to read no others: a shape, a cap, or a box of the plane. */
+/** Where documents may be, so that an index reads no others: a shape, a cap, or a box of the plane. */
 export type Bounds =
   | { readonly kind: 'shape'; readonly shape: Shape }
   | { readonly kind: 'cap'; readonly center: Vector; readonly radius: number }
@@ -34,7 +34,7 @@ export interface Region {
   readonly bounds: Bounds;
 }
 
-/** Regions by their operands, which a filter and the plan of its query both read. */
+/** Regions by their operands, shared by a filter and the plan of its query. */
 const known = new WeakMap<Document, { readonly operator: string; readonly region: Region }>();
 
 /** Throws CommandError. */

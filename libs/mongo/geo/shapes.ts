@@ -74,7 +74,7 @@ export class Shape {
     const center: Vector = isBalanced ? [1, 0, 0] : unit([x, y, z]);
     let radius = 0;
     for (const vertex of this.#vertices()) radius = Math.max(radius, angleBetween(center, vertex));
-    // Within less than a hemisphere no arc and no smaller side of a ring leads out of the cap.
+    // Within less than a hemisphere no arc and no smaller side of a ring leaves the cap.
     const isSmall = radius < 1.5 && !this.polygons.some(({ outer }) => outer.isLarge);
     return { center, radius: isSmall ? radius + TOUCH : Math.PI };
   }
@@ -170,7 +170,7 @@ function polygonHolds(polygon: Polygon, p: Vector): boolean {
 function polygonHoldsArc(polygon: Polygon, [a, b]: Arc): boolean {
   const middle = unit([a[0] + b[0], a[1] + b[1], a[2] + b[2]]);
   if (![a, b, middle].every((p) => polygonHolds(polygon, p))) return false;
-  // Rounding makes arcs seem to cross that share an end, or where one ends on the other.
+  // Because of rounding, arcs that share an end, or where one ends on the other, seem to cross.
   const isCrossed = (arc: Arc) => arcsCross(a, b, arc) && !arcsTouch(a, b, arc);
   return !ringsOf(polygon).some((ring) => ring.arcs().some(isCrossed));
 }

@@ -1,6 +1,6 @@
 /**
- * Points, arcs and rings on the unit sphere. Everything is closed: what is within TOUCH of an arc lies on it.
- * Arcs are the shorter ones of great circles, shorter than half of one.
+ * Points, arcs and rings on the unit sphere. Everything is closed: points within TOUCH of an arc
+ * lie on it. Arcs are the shorter ones of great circles, shorter than half of one.
  */
 import { spend } from '../command-time.ts';
 import { sideOf, TRIAGE_ERROR } from './orientation.ts';
@@ -77,8 +77,8 @@ export function arcsTouch(a: Vector, b: Vector, [c, d]: readonly [Vector, Vector
 }
 
 /**
- * How far a ring turns left on the way around it, radians: 2π less the area left of it. Its sign is sure but
- * for rings that are half of the sphere, since each angle is measured at its corner.
+ * How far a ring turns left along its way, radians: 2π less the area left of it. Its sign is
+ * reliable except for rings of half the sphere, since each angle is measured at its corner.
  */
 function turnLeft(vertices: readonly Vector[]): number {
   spend(vertices.length);
@@ -121,14 +121,17 @@ export class Ring {
       yield [vertices[i] as Vector, vertices[(i + 1) % vertices.length] as Vector];
   }
 
-  /** By the way to a corner: whether it comes in between the corner's edges, and which others it crosses. */
+  /** For a path to a corner: whether it arrives between the corner's edges, and which others it crosses. */
   #isOriginInside(origin: Vector): boolean {
     const [before, corner, after] = this.vertices as unknown as [Vector, Vector, Vector];
     const isOdd = this.#isCrossed(origin, corner, 1);
     return isOdd !== isTurnedBetween(origin, { from: after, to: before, around: corner });
   }
 
-  /** Whether the way between two points crosses the ring an odd number of times, but for a corner's edges. */
+  /**
+   * Whether the path between two points crosses the ring an odd number of times, without a corner's
+   * edges.
+   */
   #isCrossed(from: Vector, to: Vector, corner: number | null = null): boolean {
     const { vertices } = this;
     spend(vertices.length);

@@ -115,7 +115,7 @@ const deviation = (isSample: boolean) => (): Gatherer => {
   };
 };
 
-/** Percentiles: such a share of the numbers is no larger. Each value is a document with the operands. */
+/** Percentiles: this share of the numbers is no larger. Each value is a document with the operands. */
 const ranked =
   (isMedian: boolean) =>
   (budget: MemoryBudget): Gatherer => {

@@ -1,4 +1,4 @@
-/** Operators that decide, compare and calculate, with BSON's types. */
+/** Operators for conditions, comparisons and arithmetic, with BSON's types. */
 import { Long } from 'bson';
 import { CommandError } from '../command-error.ts';
 import { isDocument } from '../values/field-paths.ts';

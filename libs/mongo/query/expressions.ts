@@ -1,4 +1,4 @@
-/** Expressions of aggregations: mingo's operators, those that count with BSON's types being ours. */
+/** Expressions of aggregations: mingo's operators, with our own where BSON's types matter. */
 import { BSONRegExp, type Document } from 'bson';
 import { CommandError } from '../command-error.ts';
 import { spend } from '../command-time.ts';
@@ -118,7 +118,10 @@ function table<T>(names: readonly string[], make: (name: string) => T): Record<s
   return Object.fromEntries(names.map((name) => [name, make(name)]));
 }
 
-/** Ours of groups, for the documents of one of mingo's stages, which takes the whole group for the root. */
+/**
+ * Our group accumulators, for the documents of one of mingo's stages, which passes the whole group
+ * as the root.
+ */
 function gathered(name: string): Accumulator {
   return (documents, argument, options) => {
     const gatherer = (GATHERERS[name] as MakeGatherer)(new MemoryBudget(name), collationOf(options));
@@ -174,7 +177,7 @@ const ACCUMULATORS: Record<string, Accumulator> = {
   ),
 };
 
-/** Returns its argument: mingo's own form of options, which costs nothing to use again. */
+/** Returns its argument: mingo's own form of options, which can be reused at no cost. */
 const CAPTURE: Record<string, Expression> = { $captureOptions: (_document, _argument, options) => options };
 
 /** mingo's operator, with BSON regular expressions and a time limit. */

@@ -97,7 +97,7 @@ export function holdsOperators(value: unknown): value is Document {
   return first.startsWith('$') && first !== '$ref' && first !== '$id' && first !== '$db';
 }
 
-/** Whether an operator is about a document rather than a value. */
+/** Whether an operator applies to a document rather than a value. */
 export function isOfDocuments(operator: string): boolean {
   return /^\$(?:and|or|nor|expr|where|text|jsonSchema|comment|sampleRate)$/.test(operator);
 }

@@ -4,7 +4,7 @@ import { withoutQuotes } from './regex-syntax.ts';
 
 /** A literal character, escaped or not. Escaped letters and digits have a special meaning. */
 const LITERAL = /\\([^a-zA-Z0-9\s])|([^\\^$.|?*+()[\]{}])/uy;
-/** Marks that the character before it need not be there. */
+/** Marks that the preceding character is optional. */
 const OPTIONAL = /[*?{]/y;
 
 /** Null: no literal prefix, for example for case-insensitive or multi-line expressions. */

@@ -1,6 +1,6 @@
 /**
- * `$jsonSchema`: JSON Schema of draft 4 as MongoDB has it, with `bsonType`. A rule tells whether a value
- * keeps it, and, for the error of a validator, why it does not.
+ * `$jsonSchema`: JSON Schema draft 4 in MongoDB's form, with `bsonType`. A rule tells whether a
+ * value satisfies it, and, for a validator's error, why not.
  */
 import { BSONRegExp, type Document } from 'bson';
 import { CommandError } from '../command-error.ts';
@@ -13,7 +13,7 @@ import { compileRegex } from './regular-expressions.ts';
 
 interface Rule {
   holds(value: unknown): boolean;
-  /** The reason why a value breaks it. */
+  /** The reason why a value violates it. */
   why(value: unknown): Document;
 }
 
@@ -25,7 +25,7 @@ export function keeps(schema: Schema, value: unknown): boolean {
   return schema.every((rule) => rule.holds(value));
 }
 
-/** The rules that a value breaks, in the words of the server's validation errors. */
+/** The rules that a value violates, with the texts of the server's validation errors. */
 export function brokenRules(schema: Schema, value: unknown): Document[] {
   return schema.filter((rule) => !rule.holds(value)).map((rule) => rule.why(value));
 }
@@ -105,7 +105,7 @@ function jsonTypes(operand: unknown): Rule {
   return types(names, operand, 'type');
 }
 
-/** A whole number that is not negative. */
+/** A non-negative integer. */
 function countOf(operand: unknown, name: string): number {
   const count = isNumber(operand) ? plainNumber(operand) : Number.NaN;
   if (Number.isInteger(count) && count >= 0) return count;
@@ -196,7 +196,7 @@ function listOf(operand: unknown, name: string): readonly Schema[] {
   return operand.map(compileSchema);
 }
 
-/** `allOf`, `anyOf` and `oneOf`: how many of the schemas must be kept. */
+/** `allOf`, `anyOf` and `oneOf`: how many of the schemas must be satisfied. */
 function several(isEnough: (kept: number, all: number) => boolean): Compile {
   return (operand, name) => {
     const schemas = listOf(operand, name);

@@ -1,6 +1,6 @@
 /**
- * mingo, loaded when the first expression needs it: it is hundreds of files, and most databases are asked
- * for nothing but finding and writing.
+ * mingo, loaded when the first expression needs it: it has hundreds of files, and most databases
+ * only find and write documents.
  */
 import { createRequire } from 'node:module';
 import type { Document } from 'bson';

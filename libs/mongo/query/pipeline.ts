@@ -116,7 +116,7 @@ const count: Stage = (documents, name: unknown, options) => {
   );
 };
 
-/** A whole number from 0 on. Throws CommandError. */
+/** A non-negative integer. Throws CommandError. */
 function countOf(name: string, value: unknown, code: number): number {
   const count = isNumber(value) ? plainNumber(value) : Number.NaN;
   if (Number.isInteger(count) && count >= 0) return count;

@@ -11,12 +11,12 @@ import { slotsOf } from './updates/update-paths.ts';
 
 export type Projection = (document: Document) => Document;
 
-/** A field: shown, not shown, computed, or what of its fields. */
+/** A field: shown, hidden, computed, or the projection of its fields. */
 type Field = boolean | { readonly compute: (document: Document) => unknown } | Tree;
 type Tree = Map<string, Field>;
 
 interface ProjectionOptions extends FilterScope {
-  /** The filter of `find`, whose projections know `$slice`, `$elemMatch` and `list.$`. */
+  /** The filter of `find`, whose projections support `$slice`, `$elemMatch` and `list.$`. */
   readonly filter?: Document;
 }
 

@@ -7,7 +7,7 @@ export interface RegexCost {
 }
 
 const QUANTIFIER = /(?:([*+])|(\?)|\{(\d+)(?:(,)(\d*))?\})\??/y;
-/** One character, or what stands for one. All else may be repeated with what is in it, or cannot be. */
+/** One character, or an escape for one. Anything else may be repeated with its content, or cannot be. */
 const ATOM = /(\\[1-9]|\\k)|\\.|\[(?:\\.|[^\]\\])*\]|[^()|^$]/suy;
 
 /** Infinite if no polynomial of the text's length bounds it: a repeated group may match in many ways. */

@@ -1,4 +1,4 @@
-/** Syntax that PCRE has and JavaScript has not. */
+/** Syntax of PCRE that JavaScript lacks. */
 
 const ENDS: Readonly<Record<string, string>> = { '\\z': '(?![^])', '\\Z': '(?=\\n?(?![^]))' };
 

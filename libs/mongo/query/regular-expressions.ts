@@ -44,7 +44,7 @@ export function compileRegex({ pattern, options }: BSONRegExp): (text: string) =
   }
 }
 
-/** Whether its time may be more than in proportion to the text. */
+/** Whether its time may grow faster than the text. */
 export function mayTakeLong(pattern: string, options: unknown): boolean {
   const { degree, factor } = costOf(pattern, typeof options === 'string' ? options : 'm');
   return degree > 1 || factor > FREE_STEPS;

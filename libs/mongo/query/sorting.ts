@@ -64,7 +64,7 @@ export function readSort(sort: unknown): SortSpec {
   });
 }
 
-/** The document that readSort() makes it of. */
+/** The document from which readSort() creates it. */
 export function writeSort(sort: SortSpec): Document {
   return Object.fromEntries(
     sort.map(([path, direction]) => {
@@ -74,7 +74,7 @@ export function writeSort(sort: SortSpec): Document {
   );
 }
 
-/** Bytes in their order, or the values themselves where a collation orders them. */
+/** Bytes in order, or the values themselves if a collation orders them. */
 export type SortKey = Buffer | readonly unknown[];
 
 /** A sort order. */

@@ -15,7 +15,7 @@ const MAX_CURSORS = 1000;
 /** Maximum bytes of buffered results, of all cursors together. */
 const MAX_HELD_BYTES = 100 * 2 ** 20;
 
-/** Milliseconds that a client waits for documents, if it does not say, as with a server; and at most. */
+/** Milliseconds that a client waits for documents: the default, as on a server, and the maximum. */
 const DEFAULT_WAIT_MS = 1000;
 const MAX_WAIT_MS = 10_000;
 

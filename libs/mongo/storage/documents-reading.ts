@@ -25,7 +25,7 @@ export interface ReadOptions extends FilterScope {
   readonly limit?: number;
   /** Counts examined documents and keys. */
   readonly examined?: Examined;
-  /** There: all documents after this row, in natural order. */
+  /** Present: all documents after this row, in natural order. */
   readonly after?: number;
   /** Called with the index that is used. */
   readonly onUse?: (index: Index) => void;

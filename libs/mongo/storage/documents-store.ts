@@ -24,7 +24,7 @@ export interface Collection {
   bytes: number;
 }
 
-/** Keys from `low` on, up to but without `high`; null: no end. */
+/** Keys from `low` up to `high`, exclusive; null: no end. */
 export interface KeyRange {
   readonly low: Uint8Array | null;
   readonly high: Uint8Array | null;
@@ -93,12 +93,12 @@ export class DocumentsStore {
   }
 
   /**
-   * Runs `work` in a transaction, rolled back when it throws; in one that began before, that is its caller's
-   * to do. Throws CommandError when the file is full.
+   * Runs `work` in a transaction, rolled back if it throws; if one is open already, its caller
+   * rolls back. Throws CommandError if the file is full.
    */
   transaction<T>(work: () => T): T {
     if (this.#isHeld) {
-      // Throws at once when another one writes, or wrote since this one began.
+      // Throws at once if another one writes, or wrote since this one began.
       if (!this.#isWriting) this.#run('UPDATE collections SET id = id WHERE id = -1');
       this.#isWriting = true;
       return this.#write(work);
@@ -143,7 +143,7 @@ export class DocumentsStore {
     this.load();
   }
 
-  /** Commits what began with begin(), and remembers that. */
+  /** Commits a transaction begun with begin(), and records that. */
   commit(session: string, number: bigint, at: number): void {
     if (this.#isWriting) noteCommit(this.#database, { session, number, at });
     this.#database.exec('COMMIT');
@@ -153,7 +153,7 @@ export class DocumentsStore {
     return wasCommitted(this.#database, session, number);
   }
 
-  /** Whether a transaction of many commands keeps others from writing. */
+  /** Whether a multi-command transaction blocks other writers. */
   get isWriting(): boolean {
     return this.#isHeld && this.#isWriting && this.#database.isTransaction;
   }
@@ -164,7 +164,7 @@ export class DocumentsStore {
     if (limit === this.#limit && growth === this.#growth) return;
     const pageBytes = this.#pragma('page_size');
     const most = limit === null ? 0 : hostSpace.limitFor(this.fileBytes().total, limit);
-    // SQLite never goes below the pages there are.
+    // SQLite never goes below the current number of pages.
     this.#database.exec(`PRAGMA max_page_count = ${Math.max(1, Math.floor(most / pageBytes))}`);
     this.#limit = limit;
     this.#growth = growth;
@@ -291,7 +291,7 @@ export class DocumentsStore {
     this.#run('UPDATE indexes SET multikey = 1 WHERE id = ?', index.id);
   }
 
-  /** Returns its row number. The key must not exist yet. */
+  /** Returns its row number. The key must not exist. */
   insert(collection: Collection, key: Uint8Array, bytes: RawDocument): number {
     const sql = `INSERT INTO c${collection.id}(k, d, s) VALUES (?, ?, ?)`;
     const rowNumber = this.#run(sql, key, bytes, checksumOf(key, bytes));
@@ -299,7 +299,7 @@ export class DocumentsStore {
     return rowNumber;
   }
 
-  /** Gives a document another key of its `_id`. */
+  /** Changes the key of a document's `_id`. */
   setKey(collection: Collection, { rowNumber, bytes }: Row, key: Uint8Array): void {
     const sql = `UPDATE c${collection.id} SET k = ?, s = ? WHERE n = ?`;
     this.#run(sql, key, checksumOf(key, bytes), rowNumber);

@@ -26,7 +26,7 @@ const ENTRY_BYTES = 150;
 export class DocumentsWriting {
   readonly #store: DocumentsStore;
   readonly #databaseName: string;
-  /** The command that runs writes past the validators: `bypassDocumentValidation`. */
+  /** The running command bypasses the validators: `bypassDocumentValidation`. */
   isUnchecked = false;
 
   constructor(store: DocumentsStore, databaseName: string) {
@@ -53,7 +53,7 @@ export class DocumentsWriting {
     return document._id;
   }
 
-  /** Removes as many as a capped collection has too many of. */
+  /** Removes the documents beyond a capped collection's limits. */
   #removeOldest(collection: Collection): void {
     const { size, max = Number.POSITIVE_INFINITY } = collection.options;
     const isOver = () => collection.bytes > size || collection.documents > max;
@@ -185,7 +185,7 @@ function withId(bytes: RawDocument): { document: Document; stored: RawDocument }
   return { document, stored: encodeDocument(withFirst('_id', document._id, document)) };
 }
 
-/** Throws CommandError for what cannot be an `_id`. */
+/** Throws CommandError for values that cannot be an `_id`. */
 export function assertId(id: unknown): void {
   const tag = tagOf(id);
   const name =

@@ -1,4 +1,4 @@
-/** Which keys a document has in an index. */
+/** The keys of a document in an index. */
 import type { Document } from 'bson';
 import { CommandError } from '../command-error.ts';
 import { compileFilter } from '../query/filter.ts';
@@ -57,7 +57,7 @@ export function keysIn(index: Index, document: Document): Buffer[] {
       ),
     ];
   const [first, second] = many;
-  // Below the same array they are fine, and so many keys as elements are rare enough not to be told apart.
+  // Allowed below the same array; such large numbers of keys are too rare to be handled separately.
   if (first !== undefined && second !== undefined && first.path[0] !== second.path[0]) {
     const names = many.map(({ path }) => path.join('.'));
     throw new CommandError(

@@ -1,4 +1,4 @@
-/** Indexes, and which values of a document they hold. */
+/** Indexes, and the values of a document in them. */
 import type { Document } from 'bson';
 import { CommandError } from '../command-error.ts';
 import type { Filter } from '../query/filter.ts';
@@ -25,7 +25,7 @@ export interface Index {
   readonly isSparse: boolean;
   /** The index has a special field (text, 2dsphere, …). */
   readonly isSpecial: boolean;
-  /** Kept up to date, and used by no query. */
+  /** Kept up to date, but used by no query. */
   readonly isHidden: boolean;
   /** Defines which texts are equal; null: equal bytes. */
   readonly collation: Collation | null;

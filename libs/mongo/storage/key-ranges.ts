@@ -4,7 +4,7 @@ import { afterPrefix, type KeyRange } from './documents-store.ts';
 import type { Index } from './index-values.ts';
 import type { Demand } from './plan.ts';
 
-/** The keys after `prefix` with one of the values, or with a text that has one of the beginnings. */
+/** The keys after `prefix` with one of the values, or with a text that has one of the prefixes. */
 export function rangesOfSpans(
   index: Index,
   prefix: readonly unknown[],

@@ -1,4 +1,4 @@
-/** Documents by distance from a point: in ever larger circles, read from an index of cells. */
+/** Documents by distance from a point: in growing circles, read from an index of cells. */
 import type { Document } from 'bson';
 import { DOCUMENT_STEPS, spend } from '../command-time.ts';
 import { type CellRange, rangesOfBox, rangesOfCap } from '../geo/cells.ts';
@@ -95,7 +95,7 @@ export interface NearestRead {
   readonly test: Filter;
 }
 
-/** Nearest first. Throws CommandError when too many wait for those that are nearer. */
+/** Nearest first. Throws CommandError if too many documents are buffered while nearer ones are read. */
 export function* nearestDocuments(
   store: DocumentsStore,
   collection: Collection,

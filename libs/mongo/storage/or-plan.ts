@@ -1,4 +1,4 @@
-/** `$or` by indexes: each branch is read by the best index for it, if there is one for all of them. */
+/** `$or` by indexes: each branch is read by its best index, if every branch has one. */
 import type { Document } from 'bson';
 import { DOCUMENT_STEPS, spend } from '../command-time.ts';
 import { isDocument } from '../values/field-paths.ts';

@@ -1,4 +1,4 @@
-/** Plans of queries: which index is read, and where. */
+/** Plans of queries: the index to read, and its ranges. */
 import type { BSONRegExp, Document } from 'bson';
 import type { Near } from '../geo/regions.ts';
 import type { TextSearch } from '../text/text-index.ts';

@@ -65,7 +65,7 @@ function hintedIndex({ indexes }: Collection, hint: unknown): Index | 'natural' 
   );
 }
 
-/** The read of an index that serves the query, or of all of it: a sparse one has not all documents. */
+/** The read of an index that serves the query, or of all of it: a sparse one lacks documents. */
 function hintedPlan(index: Index, query: Query): Plan {
   const found = index.isSpecial ? specialPlan(index, query) : planIndex(index, query);
   const isSorted = query.sort.length === 0;
@@ -135,7 +135,7 @@ function addDemand(demand: Demand, operator: string, operand: unknown): void {
     if (operand.every(isFindable)) demand.values ??= operand;
     else demand.spans ??= spansOf(operand);
   }
-  // Only among values of the same type, and those without an inner order of their own are left to a scan.
+  // Only among values of the same type; types without an order of their own are left to a scan.
   const tag = tagOf(operand);
   const hasOrder = tag >= TAG.number && tag < TAG.maxKey && tag !== TAG.object && isFindable(operand);
   if (!hasOrder) return;
@@ -187,8 +187,8 @@ function planWildcard(index: Index, query: Query): Found | null {
 }
 
 /**
- * Whether all that match have a key in a wildcard index: it holds no missing fields, no documents as a whole,
- * and no elements by their number.
+ * Whether all matches have a key in a wildcard index: it contains no missing fields, no whole
+ * documents, and no elements by number.
  */
 function isOfLeaves(path: string, { values, spans }: Demand): boolean {
   const all = [...(values ?? []), ...(spans ?? []).flatMap((span) => ('value' in span ? [span.value] : []))];

@@ -5,7 +5,7 @@ const BITS = 4096;
 export class RowNumbers {
   readonly #chunks = new Map<number, Uint8Array>();
 
-  /** Whether it was not there. */
+  /** Whether it was absent. */
   add(rowNumber: number): boolean {
     const at = Math.floor(rowNumber / BITS);
     const chunk = this.#chunks.get(at) ?? new Uint8Array(BITS / 8);

@@ -1,4 +1,4 @@
-/** Which keys a document has in an index of cells or hashes; plain fields in it are as in any index. */
+/** The keys of a document in an index of cells or hashes; its plain fields are as in any index. */
 import { createHash } from 'node:crypto';
 import type { Document } from 'bson';
 import { CommandError } from '../command-error.ts';
@@ -12,7 +12,7 @@ import { plainNumber } from '../values/numbers.ts';
 import { pathKey, wildcardValues } from '../wildcard/wildcard-index.ts';
 import { elementsOf, type Index, type IndexField, orNull, product } from './index-values.ts';
 
-/** Each once. Throws CommandError for a value that the index cannot hold. */
+/** Each once. Throws CommandError for a value that the index cannot contain. */
 export function specialKeysIn(index: Index, document: Document): Buffer[] {
   if (index.fields[0]?.kind === 'wildcard') return wildcardKeys(index, document);
   const perField = index.fields.map((field) => valuesOf(field, document, index));
@@ -76,7 +76,7 @@ function present(leaves: readonly unknown[]): unknown[] {
   );
 }
 
-/** Equal for equal values, whatever type of number they are. */
+/** Equal for equal values, for all number types. */
 export function hashValue(value: unknown): Uint8Array {
   return createHash('md5')
     .update(keyOf([value]))

@@ -47,7 +47,7 @@ export function serves({ kind }: IndexField, { isSpherical, isLegacy }: Near): b
   return kind === '2dsphere' ? isSpherical : kind === '2d' && isLegacy;
 }
 
-/** The operators that a filter has for a path, at its top and in `$and`. */
+/** The operators of a filter for a path, at its top and in `$and`. */
 function* operatorsOf(filter: Document, path: string): Generator<Document> {
   const { [path]: operators, $and: all } = filter;
   if (holdsOperators(operators)) yield operators;
@@ -132,7 +132,7 @@ export function rangesOfCells(
   );
 }
 
-/** Sorted, and none twice. */
+/** Sorted, without duplicates. */
 function inOrder(ranges: readonly { low: Buffer; high: Uint8Array }[]): KeyRange[] {
   const sorted = ranges.toSorted((one, other) => Buffer.compare(one.low, other.low));
   return sorted.filter(

@@ -1,9 +1,9 @@
 /** Connections to the file of a database. */
 import { DatabaseSync } from 'node:sqlite';
 
-/** 2: each document has a checksum; null where it was written by format 1 and not since. */
+/** 2: each document has a checksum; null if it was written by format 1 and not since. */
 const FORMAT = 2;
-/** Kept of the log once it was written back, bytes. */
+/** Bytes of the log kept after a checkpoint. */
 const LOG_KEPT_BYTES = 8 * 2 ** 20;
 /** Maximum pages kept in memory, KiB; the cache fills with use. */
 const CACHE_KIB = 8192;

@@ -7,7 +7,7 @@ import type { DocumentsStore } from './documents-store.ts';
 import type { FoundDocument, Row } from './stored-rows.ts';
 
 export interface TailOptions extends ReadOptions {
-  /** Bytes of a document as a reply has them. */
+  /** Bytes of a document in a reply. */
   show(found: FoundDocument): RawDocument;
   /** The client waits for new documents (awaitData). */
   readonly awaitsData: boolean;
@@ -49,7 +49,7 @@ export class Tail implements Iterator<RawDocument> {
     return { value: this.#options.show(value), done: false };
   }
 
-  /** Has `document` come next again. */
+  /** Returns `document` again as the next one. */
   putBack(document: RawDocument): void {
     this.#next = document;
   }

@@ -54,8 +54,8 @@ function assertAllowed(value: unknown): void {
 }
 
 /**
- * Throws CommandError when the validator refuses a document. `before`: as it was; undefined for a new one.
- * A validator that only warns refuses nothing.
+ * Throws CommandError if the validator refuses a document. `before`: its earlier state; undefined
+ * for a new one. A validator that only warns refuses nothing.
  */
 export function assertValid(options: Document, document: Document, before?: Document): void {
   const { validator, validationLevel: level = 'strict', validationAction: action = 'error' } = options;
@@ -73,7 +73,7 @@ export function assertValid(options: Document, document: Document, before?: Docu
   throw new CommandError('DocumentValidationFailure', 'Document failed validation', { errInfo });
 }
 
-/** Which terms of a validator a document does not meet. */
+/** The terms of a validator that a document violates. */
 function whyNot(validator: Document, document: Document, collation: Collation | null): Document {
   const clauses = Object.entries(validator).flatMap(([name, operand], index) => {
     if (compileFilter({ [name]: operand }, { collation })(document)) return [];

@@ -25,7 +25,7 @@ const LANGUAGES: Readonly<Record<string, string>> = {
   tr: 'turkish',
 };
 const NAMES = new Set(Object.values(LANGUAGES));
-/** Stop words of a server's that the lists have not. */
+/** Stop words of a server that are missing in the lists. */
 const MORE_STOP_WORDS: Readonly<Record<string, readonly string[]>> = { english: ['a'], romanian: ['si'] };
 /** Longer words are truncated, because stemmers are slow with them. */
 const MAX_WORD = 128;

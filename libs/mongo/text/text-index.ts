@@ -16,7 +16,7 @@ const TERM_BYTES = 25;
 /** Words and phrases of a search. */
 const MAX_WANTED = 10_000;
 
-/** The options of an index of texts, whose key names the fields. Throws CommandError. */
+/** The options of a text index, whose key names the fields. Throws CommandError. */
 export function readTextSpec({ key: given, weights: asked = {}, ...spec }: Document): Document {
   // A listed key has its text fields only among the weights.
   const { _ftsx: _, ...key } = given;
@@ -110,7 +110,7 @@ function languageOf(
     try {
       return languageName(own);
     } catch {
-      // The code that a server has for a document.
+      // Abbreviation used by a server for a document.
     }
   }
   throw new CommandError(17262, `language override unsupported: ${String(own)}`);
@@ -215,8 +215,8 @@ interface Scoring {
 }
 
 /**
- * A term counts half as much each time that it comes again, more the larger its part of the field is, and a
- * little more when it is all of it: the sum of the server's text indexes of version 3.
+ * A term counts half as much for each repetition, more if it is a larger part of the field, and a
+ * little more if it is the whole field: the formula of the server's text indexes of version 3.
  */
 function scoreOf(
   fields: readonly Field[],

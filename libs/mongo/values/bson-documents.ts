@@ -29,8 +29,8 @@ export interface DocumentSequence {
 }
 
 /**
- * The command of an OP_MSG: its body with the sequences merged in as arrays. Documents to insert stay
- * bytes. Throws CommandError for what is no BSON or is nested too deeply.
+ * The command of an OP_MSG: its body with the sequences merged in as arrays. Documents to insert
+ * stay bytes. Throws CommandError for invalid BSON and for too deep nesting.
  */
 export function decodeCommand(body: RawDocument, sequences: readonly DocumentSequence[] = []): Document {
   const command = decodeDocument(body, RAW_FIELDS);
@@ -85,7 +85,7 @@ function normalize(value: unknown, depth: number): unknown {
     for (let i = 0; i < value.length; i++) value[i] = normalize(value[i], depth + 1);
     return value;
   }
-  // A subdocument with `$ref` and `$id` is nothing special to a server.
+  // A server treats a subdocument with `$ref` and `$id` like any other.
   if (value instanceof DBRef) return normalize(dereference(value), depth);
   if (value.constructor !== Object) return value;
   const document = value as Document;

@@ -1,6 +1,6 @@
 /**
- * Collations: the order of texts in a language, and which of them are the same without regard to case or
- * accents. The order is that of Intl.Collator, which tells the order of two texts and has no sort keys.
+ * Collations: the order of texts in a language, and which texts are equal without regard to case or
+ * accents. The order is that of Intl.Collator, which compares two texts and has no sort keys.
  */
 import type { Document } from 'bson';
 import { CommandError } from '../command-error.ts';
@@ -8,7 +8,7 @@ import { isDocument } from './field-paths.ts';
 import { isNumber, plainNumber } from './numbers.ts';
 import { TextForms } from './text-forms.ts';
 
-/** Which texts are the same may differ from one version of ICU to the next; keys are of one of them. */
+/** Equality of texts may differ between versions of ICU; keys belong to one of them. */
 export const COLLATION_VERSION = process.versions.icu ?? 'none';
 
 const bad = (message: string) => new CommandError('BadValue', message);
@@ -72,11 +72,11 @@ export class Collation {
   }
 }
 
-/** They are costly to make, and a client uses few. */
+/** Collators are expensive to create, and a client uses few. */
 const known = new Map<string, Collation>();
 const MAX_KNOWN = 50;
 
-/** The collation that a command, an index or a collection names; null: texts as their bytes are. */
+/** The collation named by a command, an index or a collection; null: texts are compared by bytes. */
 export function readCollation(given: unknown): Collation | null {
   if (given === undefined || given === null) return null;
   if (!isDocument(given))
@@ -119,7 +119,7 @@ function optionOf(name: string, value: unknown): unknown {
   );
 }
 
-/** Throws CommandError for a language that is not known, and for what only ICU itself can order by. */
+/** Throws CommandError for an unknown language, and for options that only ICU itself supports. */
 function collatorOf(options: Document): Intl.Collator {
   const { locale, strength = 3, caseLevel = false, caseFirst, numericOrdering, alternate } = options;
   if (caseLevel && strength !== 1)
@@ -134,7 +134,7 @@ function collatorOf(options: Document): Intl.Collator {
   });
 }
 
-/** `de_AT@collation=phonebook` as Intl names it. */
+/** `de_AT@collation=phonebook` in Intl's syntax. */
 function tagOf(locale: string): string {
   const [, name, order] = /^([A-Za-z]{2,3}(?:_[A-Za-z\d]+)*)(?:@collation=([a-z\d]+))?$/.exec(locale) ?? [];
   const collation = order === undefined ? undefined : (ORDERS[order] ?? order);

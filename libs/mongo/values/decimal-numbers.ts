@@ -60,7 +60,7 @@ class ExactNumber {
   /** Below 0: it is less than the double, which is not NaN. */
   compareTo(double: number): number {
     if (!Number.isFinite(double)) return double > 0 ? -1 : 1;
-    // Nothing is shifted for the many that are whole.
+    // Whole numbers, the most common, need no shift.
     const [mantissa, power] = Number.isSafeInteger(double) ? [BigInt(double), 0] : partsOf(double);
     const left =
       this.coefficient * 10n ** BigInt(Math.max(this.exponent, 0)) * 2n ** BigInt(Math.max(-power, 0));

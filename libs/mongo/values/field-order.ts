@@ -1,6 +1,6 @@
 /**
- * The order of a document's fields. JavaScript puts names that are whole numbers first, so a document that
- * has such a name elsewhere carries its order with it, under a symbol that copies of it carry too.
+ * The order of a document's fields. JavaScript orders integer names first, so a document with such
+ * a name elsewhere stores its order under a symbol, which copies keep.
  */
 import type { Document } from 'bson';
 
@@ -44,7 +44,7 @@ export function entriesOf(document: Document): [string, unknown][] {
   return namesOf(document).map((name) => [name, document[name]]);
 }
 
-/** Has the document's fields come in that order. */
+/** Sets the order of the document's fields. */
 export function setOrder(document: Document, names: readonly string[]): void {
   isUsed = true;
   (document as Ordered)[ORDER] = { owner: document, names: [...names] };

@@ -13,7 +13,7 @@ export function isIndex(part: string): boolean {
   return DIGITS.test(part);
 }
 
-/** The value of a field of its own, or undefined. */
+/** The value of an own field, or undefined. */
 function fieldOf(document: Document, name: string): unknown {
   return Object.hasOwn(document, name) ? document[name] : undefined;
 }

@@ -67,7 +67,7 @@ function byte(value: number): void {
   buffer[length++] = value;
 }
 
-/** A key of values; `descending[i]` turns the order of the i-th round. */
+/** A key of values; `descending[i]` inverts the order of the i-th. */
 export function keyOf(
   values: readonly unknown[],
   descending: readonly boolean[] = [],
@@ -86,7 +86,10 @@ export function keyOf(
   return key;
 }
 
-/** Keys in indexes have the fields in JavaScript's order, as ever; to compare, the fields' own counts. */
+/**
+ * Keys in indexes have the fields in JavaScript's order, for compatibility; comparisons use the
+ * fields' own order.
+ */
 let isInOrder = false;
 
 function orderedKey(value: unknown, collation: Collation | null = null): Buffer {
@@ -145,7 +148,7 @@ export function equalValues(a: unknown, b: unknown, collation: Collation | null 
   return collation === null ? compareValues(a, b) === 0 : textKeyOf(a, collation) === textKeyOf(b, collation);
 }
 
-/** Which type a value counts as when values are compared. */
+/** The type under which a value is compared. */
 export function tagOf(value: unknown): number {
   switch (typeof value) {
     case 'number':
@@ -262,7 +265,7 @@ function writeCode({ code, scope }: Code): void {
 }
 
 /**
- * The greatest double that is not above the number, then what tells it from that double. NaN is the
+ * The greatest double that is not above the number, then the difference to that double. NaN is the
  * smallest number.
  */
 function writeNumber(value: number | Double | Long | Decimal128): void {

@@ -1,6 +1,7 @@
 /**
- * Unicode's normal forms, in time. Marks that follow one letter are sorted, which takes the square of their
- * number: so, as UAX #15 has it for its Stream-Safe Text Format, a joiner comes after each thirty of them.
+ * Unicode's normal forms, in bounded time. Marks that follow one letter are sorted, which takes the
+ * square of their number: so a joiner is inserted after each thirty of them, as in the Stream-Safe
+ * Text Format of UAX #15.
  */
 
 const MANY_MARKS = /(\p{M}{30})(?=\p{M})/gu;

@@ -6,7 +6,7 @@ import { asDecimal, type BsonNumber, plainNumber, toType } from './numbers.ts';
 
 export type RoundingMode = 'round' | 'trunc' | 'floor' | 'ceil';
 
-/** The number has the type it had. Half goes to the even digit. */
+/** The number keeps its type. Half is rounded to the even digit. */
 export function roundNumber(
   value: BsonNumber,
   { places, mode }: { places: number; mode: RoundingMode },

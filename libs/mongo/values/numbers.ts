@@ -1,6 +1,6 @@
 /**
- * Arithmetic as MongoDB has it: an Int32 that grows becomes a Long, a Double makes all a Double, a
- * Decimal128 all a Decimal128.
+ * Arithmetic with MongoDB's types: an Int32 that overflows becomes a Long; the result is a Double
+ * if an operand is one, and a Decimal128 likewise.
  */
 import { Decimal128, Double, Long } from 'bson';
 import { CommandError } from '../command-error.ts';
@@ -88,7 +88,7 @@ export function asDecimal(value: BsonNumber): Decimal128 {
   if (value instanceof Decimal128) return value;
   if (value instanceof Long) return Decimal128.fromString(value.toString());
   const number = plainNumber(value);
-  // 15 digits, as the server keeps of a double.
+  // 15 digits, as the server keeps for a double.
   return Decimal128.fromString(
     isInt(number) || !Number.isFinite(number) ? String(number) : number.toPrecision(15),
   );
@@ -128,8 +128,8 @@ export function divide(a: BsonNumber, b: BsonNumber): BsonNumber {
 }
 
 /**
- * A value as a number of a type: the widest of `like`, or the one that is named. Throws CommandError when
- * it does not fit.
+ * A value as a number of a type: the widest of `like`, or the named one. Throws CommandError if it
+ * does not fit.
  */
 export function toType(value: BsonNumber | string, like: readonly BsonNumber[], name?: string): BsonNumber {
   const types = like.map(numberTypeOf);

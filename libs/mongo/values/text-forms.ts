@@ -1,15 +1,16 @@
 /**
- * One form for all texts that a collator takes for the same: what keys of indexes, sets and equality are made
- * of. A text is cut into letters with their marks, and each becomes the plainest that the collator does not
- * tell from it: `É` and `e` are one form where neither case nor accents count, and `ø` and `o` are two in
- * Danish. Letters that stand for two, as `ß` and `æ`, become these.
+ * One form for all texts that a collator considers equal, used for keys of indexes, sets and
+ * equality. A text is split into letters with their marks, and each becomes the plainest letter
+ * that the collator considers equal: `É` and `e` have one form if neither case nor accents count,
+ * and `ø` and `o` have two in Danish. Letters that stand for two, such as `ß` and `æ`, become
+ * these.
  */
 import { spend } from '../command-time.ts';
 import { normalForm } from './normal-forms.ts';
 
 /** Cached, because most texts are short. */
 const MAX_FORMS = 10_000;
-/** Letters have at most as many marks as a normal form leaves with one, so none is long. */
+/** Letters have at most as many marks as a normal form allows, so none is long. */
 const LETTERS = /\P{M}\p{M}{0,31}|\p{M}{1,31}/gu;
 const LOWER = 'abcdefghijklmnopqrstuvwxyz';
 const SINGLES = [...LOWER, ...LOWER.toUpperCase(), ...'0123456789'];

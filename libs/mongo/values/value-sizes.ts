@@ -1,4 +1,4 @@
-/** How many bytes a value of BSON takes, by the number of its type. */
+/** Length in bytes of a BSON value, by its type number. */
 
 /** Types whose values have that many bytes. */
 export const FIXED_BYTES: Readonly<Record<number, number>> = {
@@ -26,5 +26,5 @@ export const BEYOND_LENGTH: Readonly<Record<number, number>> = {
   14: 4,
   15: 0,
 };
-/** Two texts, each with a NUL at its end. */
+/** Two texts, each terminated by NUL. */
 export const REGEX = 11;

@@ -1,6 +1,7 @@
 /**
- * Wildcard indexes: `{ "$**": 1 }` holds each value of each field, `{ "a.$**": 1 }` those below `a`. A key is
- * the path of the field, then the value, so one field is read like an index of its own.
+ * Wildcard indexes: `{ "$**": 1 }` contains each value of each field, `{ "a.$**": 1 }` those below
+ * `a`. A key is the path of the field, then the value, so one field is read like an index of its
+ * own.
  */
 import type { Document } from 'bson';
 import { CommandError } from '../command-error.ts';
@@ -10,12 +11,12 @@ import { isNumber, plainNumber } from '../values/numbers.ts';
 const ALL = '$**';
 /** Maximum keys of one document in one index. */
 const MAX_KEYS = 100_000;
-/** Options that no wildcard index has, on a server too. */
+/** Options that wildcard indexes do not support, as on a server. */
 const NEVER = ['unique', 'sparse', 'expireAfterSeconds', 'clustered'];
 
 const refuse = (why: string) => new CommandError('CannotCreateIndex', why);
 
-/** Whether a key's field stands for all fields below it. `$**` of a text index is different. */
+/** Whether a key's field includes all fields below it. `$**` of a text index is different. */
 export function isWildcard(path: string, kind: unknown): boolean {
   return path.includes(ALL) && typeof kind !== 'string';
 }
@@ -67,7 +68,7 @@ const isIncluded = (value: unknown) =>
   typeof value === 'boolean' ? value : plainNumber(value as number) !== 0;
 const isBelow = (path: string, root: string) => path === root || path.startsWith(`${root}.`);
 
-/** Whether the index has that field's values. `_id` only if the projection names it. */
+/** Whether the index contains that field's values. `_id` only if the projection names it. */
 export function isInWildcard({ key, wildcardProjection: projection }: Document, path: string): boolean {
   const [name = ''] = Object.keys(key);
   const root = name.slice(0, -ALL.length - 1);

@@ -1,7 +1,8 @@
 /**
- * Everything of an account as one zip that is made while it is sent: what each domain gives, and at the end
- * MANIFEST.json, which names each file with its length and SHA-256, and what is missing and why. Nothing of
- * it grows in memory with the account: the directory of the zip and the manifest wait in spools.
+ * All data of an account as one zip that is generated while it is sent: the files of each domain,
+ * and at the end MANIFEST.json, which lists each file with its length and SHA-256, and what is
+ * missing and why. Memory does not grow with the account: the directory of the zip and the manifest
+ * are kept in spools.
  */
 import { createHash } from 'node:crypto';
 import {
@@ -40,8 +41,8 @@ export interface AccountExportsDeps {
 export interface ExportArchive {
   readonly fileName: string;
   /**
-   * Throws `job_running` before anything is sent. Rejects when the caller disconnects, or what is stored
-   * cannot be read: the zip then has no end, and no program opens it.
+   * Throws `job_running` before anything is sent. Rejects if the caller disconnects, or stored data
+   * cannot be read: the zip is then incomplete, and no program opens it.
    */
   readonly send: (sink: PieceSink, signal: AbortSignal) => Promise<void>;
 }
@@ -53,7 +54,7 @@ const MOST_NAMED = 1000;
 
 export class AccountExports {
   readonly #deps: AccountExportsDeps;
-  /** Accounts with an export that runs here: the node with the databases does all. */
+  /** Accounts with a running export on this node: the node with the databases runs all exports. */
   readonly #running = new Set<number>();
 
   constructor(deps: AccountExportsDeps) {
@@ -101,7 +102,7 @@ export class AccountExports {
 
   async #send(call: Call, { row, sink, ...asked }: Sending): Promise<void> {
     const { changes, clock, openSpool, sources } = this.#deps;
-    // The entry of the audit log is stored before the first byte leaves.
+    // The audit log entry is stored before the first byte is sent.
     await changes.run(call, () => ({}));
     const spools: Spool[] = [];
     const spool = () => {
@@ -159,7 +160,7 @@ class Packing {
     await endOfTick();
   }
 
-  /** A file that breaks off stays as far as it came, and the manifest tells so. */
+  /** A truncated file stays in the archive, and the manifest says so. */
   async #pack(file: ExportedFile): Promise<void> {
     const { zip, signal } = this.#deps;
     const hash = createHash('sha256');

@@ -1,4 +1,4 @@
-/** Endpoints of exports: an owner takes everything along, and an administrator before a removal. */
+/** Endpoints of exports: owners export their own account, administrators any before its removal. */
 import { sendStream } from '../../http/bodies/send-content.ts';
 import { contentDisposition } from '../../http/response.ts';
 import { defineRoute, type Route, type RouteInput, TicketField } from '../../http/route.ts';
@@ -39,7 +39,7 @@ export function isExport(path: string): boolean {
   return /^\/api\/(?:account|admin\/accounts\/[^/?]*)\/export(?:\?|$)/.test(path);
 }
 
-/** Everything of exports. */
+/** All routes of exports. */
 export function exportRoutes({ accountExports }: ExportRoutesDeps): Route[] {
   return [
     defineRoute({

@@ -16,7 +16,7 @@ export interface InvitationRoutesDeps {
   readonly invitations: Invitations;
 }
 
-/** Everything of invitations. */
+/** All routes of invitations. */
 export function invitationRoutes({ invitations }: InvitationRoutesDeps): Route[] {
   return [...administratorRoutes(invitations), ...listRoutes(invitations), ...joinRoutes(invitations)];
 }

@@ -8,13 +8,13 @@ import { MOST_INVITED } from './invitation-schema.ts';
 const COLUMNS = ['username', 'email', 'label', 'plan', 'credits', 'account_expires_at'] as const;
 type Column = (typeof COLUMNS)[number];
 
-/** A row with the line it ends in; an empty field is left out. */
+/** A row with the number of its last line; an empty field is omitted. */
 export interface TableRow {
   readonly line: number;
   readonly fields: Partial<Record<Column, string>>;
 }
 
-/** The most problems that are named. */
+/** Maximum problems reported. */
 const MOST_NAMED = 20;
 
 interface Parsed {
@@ -23,8 +23,8 @@ interface Parsed {
 }
 
 /**
- * Every row, or `invalid_request` that names what is wrong by line: a table that cannot be read, an unknown
- * column, a name or an address that breaks its rule or stands there twice.
+ * Every row, or `invalid_request` with the problems by line: an unreadable table, an unknown
+ * column, a name or an address that breaks its rule or occurs twice.
  */
 export function readInvitationTable(csv: string): TableRow[] {
   const rows = parsed(csv);

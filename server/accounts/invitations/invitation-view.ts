@@ -1,4 +1,4 @@
-/** Invitations as administrators see them. */
+/** Invitations as shown to administrators. */
 import { formatTime, formatTimeOrNull } from '../../platform/clock.ts';
 import { toCredits } from '../credits.ts';
 import type { Invitation } from './invitation-schema.ts';

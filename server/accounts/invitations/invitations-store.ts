@@ -1,4 +1,4 @@
-/** The SQL of invitations. */
+/** SQL of invitations. */
 import type { Awaitable, Reads, Statement } from '../../metadata/metadata.ts';
 
 export interface InvitationRow {
@@ -6,7 +6,7 @@ export interface InvitationRow {
   /** The only host name for which its link is valid; empty: any. */
   readonly host: string;
   readonly label: string;
-  /** null: chosen when joining, as is the address. */
+  /** null: chosen when joining, like the address. */
   readonly username: string | null;
   readonly email: string | null;
   readonly plan: string;
@@ -18,7 +18,7 @@ export interface InvitationRow {
   readonly expires_at: number;
   readonly revoked_at: number | null;
   readonly created_by: string;
-  /** 1: only its mail has the link. */
+  /** 1: only its mail contains the link. */
   readonly is_mailed: number;
 }
 
@@ -57,7 +57,7 @@ export class InvitationStore {
     };
   }
 
-  /** Counts a use. Refused when it has none left, is over, or was revoked. */
+  /** Counts a use. Refused if none is left, or if it has expired or was revoked. */
   use(id: string, now: number): Statement {
     return {
       sql: `UPDATE invitations SET uses = uses + 1
@@ -67,7 +67,7 @@ export class InvitationStore {
     };
   }
 
-  /** A second time changes nothing. */
+  /** Repeating it changes nothing. */
   revoke(id: string, now: number): Statement {
     return {
       sql: 'UPDATE invitations SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL',

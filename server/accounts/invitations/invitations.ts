@@ -1,6 +1,7 @@
 /**
- * Invitations: links by which people make their own accounts, on terms that an administrator set. One link
- * invites one person, or a class, up to a number. Only the hash of its token is stored.
+ * Invitations: links with which people create their own accounts, on terms that an administrator
+ * sets. One link invites one person, or a class, up to a number. Only the hash of its token is
+ * stored.
  */
 import type { Call } from '../../calls/principal.ts';
 import type { Registration as RegistrationPolicy } from '../../config/registrations.ts';
@@ -52,7 +53,7 @@ export interface InvitationsDeps {
 /** A person with a link. */
 export interface Joining {
   readonly token: string;
-  /** The host names at which the page, or the program, sees the cloud. */
+  /** The host names under which the page, or the program, sees the cloud. */
   readonly hosts: readonly string[];
 }
 
@@ -72,7 +73,7 @@ interface Making {
   readonly by: string;
   readonly lifeSeconds: number | undefined;
   readonly isMailed: boolean;
-  /** URL of the console by which the links name the cloud, and the host name at which they are good. */
+  /** URL of the console in the links, and the host name for which they are valid. */
   readonly url: string;
   readonly host: string;
 }
@@ -103,8 +104,8 @@ export class Invitations {
   }
 
   /**
-   * One invitation for each row of a table, in its order: all, or `invalid_request` that names what is wrong
-   * by line. Throws `registration_closed`.
+   * One invitation for each row of a table, in its order: all, or `invalid_request` with the
+   * problems by line. Throws `registration_closed`.
    */
   async createMany(call: Call, body: InvitationFileBody): Promise<{ invitations: CreatedInvitation[] }> {
     this.#assertNotClosed();
@@ -125,9 +126,9 @@ export class Invitations {
   }
 
   /**
-   * Asks for a mail with a link that makes an account with this address, whose domain must be one of those
-   * that may register. The answer, and the work until it, are the same whether an account has the address.
-   * Throws `registration_closed`, `invalid_request`.
+   * Requests a mail with a link that creates an account with this address, whose domain must be
+   * allowed to register. Response and duration are the same whether or not an account has the
+   * address. Throws `registration_closed`, `invalid_request`.
    */
   async request(recorder: Recorder, email: string): Promise<Record<string, never>> {
     const { registration, domains, outbox, changes } = this.#deps;
@@ -145,7 +146,7 @@ export class Invitations {
     });
   }
 
-  /** Runs later, when nobody waits for it. */
+  /** Runs later, when no caller waits for it. */
   readonly #answerRequest: Answerer = async (change, recipient) => {
     const { store, mailUrl } = this.#deps;
     const base = mailUrl();
@@ -203,9 +204,9 @@ export class Invitations {
   }
 
   /**
-   * An account on the invitation's terms, which counts as a use in the same commit. Throws `invalid_link`
-   * (unknown, used, expired, revoked or of another host name: all alike), `registration_closed`, and what
-   * Accounts.create throws, with the link still good.
+   * An account on the invitation's terms, which counts as a use in the same commit. Throws
+   * `invalid_link` (unknown, used, expired, revoked or for another host name: indistinguishable),
+   * `registration_closed`, and the errors of Accounts.create, which leave the link valid.
    */
   async join(recorder: Recorder, joining: NewJoin): Promise<Account> {
     const { invitationStore, accounts, clock } = this.#deps;
@@ -225,7 +226,7 @@ export class Invitations {
       planGone: () => planGone(row.plan),
     };
     const fields = { username, email, password, address };
-    // Nobody but the holder of the mailbox has the link.
+    // Only the holder of the mailbox has the link.
     const isConfirmed = row.is_mailed === 1 && row.email !== null;
     return accounts.create(recorder, fields, { isAdmin: false, precede, invited, isConfirmed });
   }
@@ -235,7 +236,7 @@ export class Invitations {
     if (registration === 'closed') throw registrationClosed(registration);
   }
 
-  /** The row of a link that makes an account now. */
+  /** The row of a link that is creating an account. */
   async #good({ token, hosts }: Joining): Promise<InvitationRow> {
     const { invitationStore, clock } = this.#deps;
     this.#assertNotClosed();
@@ -245,7 +246,7 @@ export class Invitations {
     return row;
   }
 
-  /** Problems that the fields' own rules do not find. */
+  /** Problems that the rules of single fields do not find. */
   async #problemsOf(wanted: Wanted): Promise<FieldProblem[]> {
     const { store, hasPlan, clock, outbox } = this.#deps;
     const { username, email, plan = FREE, account_expires_at: end, credits = 0 } = wanted;

@@ -30,7 +30,7 @@ export interface KeyRights {
   readonly expiresAt: number | null;
 }
 
-/** Throws `scope_required` when the key asked for could do more than its maker, or for longer. */
+/** Throws `scope_required` if the requested key could do more than its creator, or for longer. */
 export function assertCovered(principal: Principal, { scopes, limits, expiresAt }: KeyRights): void {
   const beyond = scopes.filter((scope) => !coversScope(principal.scopes, scope));
   if (beyond.length > 0) {
@@ -64,10 +64,10 @@ export function assertCouldHaveMade(principal: Principal, rights: KeyRights): vo
 
 const PLAIN_TIME = /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d$/;
 const RFC3339 = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d{1,9})?([Zz]|[+-]\d\d:\d\d)$/;
-/** Date.parse knows years to 275760; a record's time has four digits. */
+/** Date.parse accepts years up to 275760; timestamps here have four digits. */
 const LAST_TIME = Date.UTC(9999, 11, 31);
 
-/** Milliseconds since 1970, or undefined when `text` is not a time of the calendar. */
+/** Milliseconds since 1970, or undefined if `text` is not a valid time. */
 function parseTime(text: string): number | undefined {
   const isPlain = PLAIN_TIME.test(text);
   if (!isPlain && !RFC3339.test(text)) return undefined;

@@ -1,4 +1,4 @@
-/** Further keys of an account, each with a name, scopes, limits and an S3 key pair. */
+/** Additional keys of an account, each with a name, scopes, limits and an S3 key pair. */
 import type { BucketLimit, Call, Principal, Scope } from '../../calls/principal.ts';
 import type { Changes } from '../../metadata/change.ts';
 import { turnAt } from '../../metadata/turns.ts';
@@ -21,7 +21,7 @@ export interface AccessKeysDeps {
   readonly sealer: Sealer;
   /** Maximum number of access keys per account. */
   readonly maxKeys: number;
-  /** Where S3 clients reach the buckets, without a slash at the end. */
+  /** URL of the S3 endpoint, without a slash at the end. */
   readonly dataUrl: () => string;
 }
 
@@ -103,8 +103,9 @@ export class AccessKeys {
   }
 
   /**
-   * Ends a key at once, and the links made with it. Throws `access_key_not_found`, also for another
-   * account's, and `scope_required` when the caller's own credential could not have made it.
+   * Ends a key at once, and the links created with it. Throws `access_key_not_found`, also for
+   * another account's, and `scope_required` if the caller's own credential could not have created
+   * it.
    */
   async revoke(call: Call, keyId: string): Promise<{ readonly id: string }> {
     const { principal } = call;

@@ -27,7 +27,7 @@ export function newApiKey(): string {
   return checked + checksum(checked);
 }
 
-/** Why `text` is not a well-formed key; undefined when it is. Does not reveal whether the key exists. */
+/** Why `text` is not a well-formed key; undefined if it is one. Does not reveal whether the key exists. */
 export function apiKeyTextProblem(text: string): string | undefined {
   if (!FORM.test(text)) return 'a key is clk_ followed by 38 letters and digits';
   const isRight = checksum(text.slice(0, CHECKED_LENGTH)) === text.slice(CHECKED_LENGTH);

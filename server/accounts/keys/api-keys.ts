@@ -70,8 +70,9 @@ export class ApiKeys {
   }
 
   /**
-   * True when the principal stands for the whole account: a session, or the current key. Access keys and
-   * keys in their overlap do not, else they could outlive their limits by learning or changing that key.
+   * True if the principal stands for the whole account: a session, or the current key. Access keys
+   * and keys in their overlap do not, else they could outlive their limits by reading or changing
+   * that key.
    */
   async ownsAccount(principal: Principal): Promise<boolean> {
     return principal.via === 'session' || (await this.ownKeyState(principal)) === 'current';
@@ -107,7 +108,7 @@ export class ApiKeys {
       const now = this.#clock.now();
       const endsAt = overlapSeconds === 0 ? null : now + overlapSeconds * 1000;
       if (endsAt !== null) await this.#assertSpace(accountId, now);
-      // Another rotation may come first.
+      // Another rotation may be first.
       change.expect(this.#store.endMainKeyAt(old.key_id, endsAt ?? now), 'retry');
       if (endsAt === null) change.add(this.#store.deleteMainKeys(accountId));
       const issued = this.issue(accountId);

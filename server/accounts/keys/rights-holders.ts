@@ -1,4 +1,4 @@
-/** Accounts and their keys as callers that the edge would see, without a credential of theirs. */
+/** Accounts and their keys as callers of the edge, without presenting their credentials. */
 import type { Principal } from '../../calls/principal.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { AppError, type ErrorCode } from '../../platform/errors.ts';

@@ -58,7 +58,7 @@ If you know nothing of this, do nothing.
   };
 }
 
-/** Somebody asked to register by an address that an account has confirmed. */
+/** Someone requested a registration with an address that an account has confirmed. */
 export function hasAccountMail({ username, url, host }: LinkMail): MailText {
   return {
     subject: `Your account at ${host}`,

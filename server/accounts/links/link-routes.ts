@@ -123,7 +123,7 @@ export function resetRoutes({ resetLinks }: Pick<LinkRoutesDeps, 'resetLinks'>):
   ];
 }
 
-/** Routes of links that go by mail. */
+/** Routes of links that are sent by mail. */
 export function mailedLinkRoutes({ mailedLinks }: Pick<LinkRoutesDeps, 'mailedLinks'>): Route[] {
   return [...mailedResetRoutes(mailedLinks), ...confirmationRoutes(mailedLinks)];
 }

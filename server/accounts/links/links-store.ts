@@ -5,7 +5,7 @@ import type { Awaitable, Reads, Statement } from '../../metadata/metadata.ts';
 interface NewLink {
   readonly tokenHash: string;
   readonly expiresAt: number;
-  /** The host name at which it is good; default: any. */
+  /** The host name for which it is valid; default: any. */
   readonly host?: string;
 }
 
@@ -14,7 +14,7 @@ export interface ResetLinkRow {
   readonly host: string;
 }
 
-/** Set-up links name no account. */
+/** Set-up links have no account. */
 export class SetupLinkStore {
   readonly #reads: Reads;
 
@@ -49,7 +49,7 @@ export class SetupLinkStore {
   }
 }
 
-/** Reset links name the account whose password they set. */
+/** Reset links have the account whose password they set. */
 export class ResetLinkStore {
   readonly #reads: Reads;
 
@@ -57,7 +57,7 @@ export class ResetLinkStore {
     this.#reads = deps.reads;
   }
 
-  /** The link, if it is good at this time. */
+  /** The link, if it is valid at this time. */
   find(tokenHash: string, now: number): Awaitable<ResetLinkRow | undefined> {
     return this.#reads.get(
       `SELECT account_id, host FROM setup_links
@@ -68,8 +68,9 @@ export class ResetLinkStore {
   }
 
   /**
-   * The account's only link. Refused unless the account is active. The first statement has commits that make
-   * a link of one account wait for each other, also on PostgreSQL, where two would each miss the other's.
+   * The account's only link. Refused unless the account is active. The first statement makes
+   * commits that create a link of one account wait for each other, also on PostgreSQL, where each
+   * of two would miss the other's.
    */
   replace(accountId: number, { tokenHash, expiresAt, host = '' }: NewLink): Statement[] {
     return [
@@ -86,7 +87,7 @@ export class ResetLinkStore {
     ];
   }
 
-  /** Refused when the link was used or replaced meanwhile, or is over. */
+  /** Refused if the link was used or replaced in the meantime, or has expired. */
   use(tokenHash: string, now: number): Statement {
     return {
       sql: `DELETE FROM setup_links
@@ -97,7 +98,7 @@ export class ResetLinkStore {
   }
 }
 
-/** Setting a password another way deletes the links for setting it. */
+/** Setting a password in another way deletes the links for setting it. */
 export function deleteResetLinks(accountId: number): Statement {
   return {
     sql: "DELETE FROM setup_links WHERE account_id = ? AND purpose = 'password'",
@@ -120,7 +121,7 @@ export class EmailLinkStore {
     this.#reads = deps.reads;
   }
 
-  /** The link, if it is good at this time. */
+  /** The link, if it is valid at this time. */
   find(tokenHash: string, now: number): Awaitable<EmailLinkRow | undefined> {
     return this.#reads.get(
       `SELECT account_id, email, host FROM setup_links

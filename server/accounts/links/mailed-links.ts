@@ -1,7 +1,7 @@
 /**
- * Links that go by mail: to set a forgotten password, by its holder or an administrator, and to confirm an
- * e-mail address. They name the cloud as its settings do, never as a request does, whose sender could name
- * another host.
+ * Links sent by mail: to set a forgotten password, requested by its holder or an administrator, and
+ * to confirm an e-mail address. Their host name comes from the settings, never from a request,
+ * whose sender could choose another host.
  */
 import type { Call } from '../../calls/principal.ts';
 import type { Answerer, NewMail, Outbox } from '../../mail/outbox.ts';
@@ -36,7 +36,7 @@ export interface MailedLinksDeps {
   readonly clock: Clock;
   readonly checks: PasswordChecks;
   readonly outbox: Outbox;
-  /** Base URL of the console as the settings, or else the address it listens at, say. */
+  /** Base URL of the console from the settings, else the address it listens on. */
   readonly mailUrl: () => string;
 }
 
@@ -49,8 +49,9 @@ export class MailedLinks {
   }
 
   /**
-   * Asks for a mail with a reset link. It is sent only if an account has confirmed this address, at most 3
-   * times an hour; the answer, and the work until it, are the same for every address. Throws `mail_not_set`.
+   * Requests a mail with a reset link. It is sent only if an account has confirmed this address, at
+   * most 3 times an hour; response and duration are the same for every address. Throws
+   * `mail_not_set`.
    */
   requestReset(recorder: Recorder, email: string): Promise<Record<string, never>> {
     const { outbox, changes } = this.#deps;
@@ -64,7 +65,7 @@ export class MailedLinks {
     });
   }
 
-  /** Runs later, when nobody waits for it. */
+  /** Runs later, when no caller waits for it. */
   readonly #answerReset: Answerer = async (change, recipient) => {
     const { store, resetLinks } = this.#deps;
     const row = await store.accountByEmail(recipient);
@@ -114,8 +115,8 @@ export class MailedLinks {
   }
 
   /**
-   * Adds a mail with a link that confirms the account's address to a commit. False, and it adds nothing,
-   * without mail or when three mails went there within the last hour.
+   * Adds a mail with a link that confirms the account's address to a commit. Returns false and adds
+   * nothing without mail, or if three mails were sent there within the last hour.
    */
   async askToConfirm(
     change: Change,
@@ -136,9 +137,9 @@ export class MailedLinks {
   }
 
   /**
-   * The address is confirmed, and taken from an account that names it unconfirmed. Throws `invalid_link`
-   * (unknown, used, replaced, expired, of another host name or of an address that was changed: all alike),
-   * `email_taken`.
+   * Confirms the address, and takes it from an account that has it unconfirmed. Throws
+   * `invalid_link` (unknown, used, replaced, expired, for another host name or for an address that
+   * was changed: indistinguishable), `email_taken`.
    */
   async confirm(
     recorder: Recorder,
@@ -172,7 +173,7 @@ export class MailedLinks {
   }
 }
 
-/** Not that of a reset link: a node of the version before would take the token for one. */
+/** Differs from a reset link's: a node of the previous version would accept the token as one. */
 const hashOf = (token: string) => hashSecret(`email:${token}`);
 
 function notConfirmed(): AppError {

@@ -43,13 +43,13 @@ export interface ResetLinksDeps {
   readonly apiUrl: () => string;
 }
 
-/** A link's holder sends it. */
+/** Sent by the holder of a link. */
 interface NewPassword {
   readonly token: string;
   readonly password: string;
   /** The caller's. */
   readonly address: string;
-  /** The host names at which the page, or the program, sees the cloud. */
+  /** The host names under which the page, or the program, sees the cloud. */
   readonly hosts: readonly string[];
 }
 
@@ -61,14 +61,15 @@ export class ResetLinks {
   }
 
   /**
-   * A link that sets the password of this account once, within an hour; an earlier one of the account ends.
-   * Throws `account_not_found`, `account_inactive`, `password_required`, `operator_required`.
+   * A link that sets the password of this account once, within an hour; an earlier one of the
+   * account ends. Throws `account_not_found`, `account_inactive`, `password_required`,
+   * `operator_required`.
    */
   async create(call: Call, accountId: number): Promise<ResetLink> {
     const { store, changes, checks, apiUrl } = this.#deps;
     await checks.assertFresh(call.principal);
     const url = apiUrl();
-    // The operator's socket has no name by which others call the cloud.
+    // On the operator's socket, the public host name of the cloud is unknown.
     const host = call.principal.accountId === 0 ? '' : new URL(url).hostname;
     return changes.run(call, async (change) => {
       const row = await store.account(accountId);
@@ -80,7 +81,8 @@ export class ResetLinks {
   }
 
   /**
-   * Adds a new link of the account, which is active, to a commit. `by`: null if its holder asked by mail.
+   * Adds a new link of the account, which is active, to a commit. `by`: null if its holder
+   * requested it by mail.
    */
   add(
     change: Change,
@@ -102,9 +104,10 @@ export class ResetLinks {
   }
 
   /**
-   * Uses the link up: the password is the new one, and the account's sessions end; its keys stay. Throws
-   * `invalid_link` (unknown, used, replaced, expired, of another host name: all alike), `account_suspended`,
-   * `invalid_request`, `overloaded`. A refusal other than `invalid_link` leaves the link good.
+   * Uses the link: sets the password and ends the account's sessions; its keys remain. Throws
+   * `invalid_link` (unknown, used, replaced, expired, for another host name: indistinguishable),
+   * `account_suspended`, `invalid_request`, `overloaded`. After an error other than `invalid_link`
+   * the link is still valid.
    */
   async use(recorder: Recorder, { token, password, address, hosts }: NewPassword): Promise<ResetPassword> {
     const { store, resetLinkStore, changes, clock, passwords } = this.#deps;
@@ -141,19 +144,19 @@ export class ResetLinks {
     return { username, sessions_ended: ended.length, keys_kept: keys };
   }
 
-  /** A forgotten password was tried a few times: the new one is not to wait for that. */
+  /** A forgotten password was tried a few times: the new one need not wait for those failures. */
   #forgive({ id, username, email }: AccountRow, address: string): void {
     const names = [typedName(foldUsername(username)), typedName(foldEmail(email)), ofAccount(id)];
     for (const target of names) this.#deps.throttle.succeeded({ target, address });
   }
 }
 
-/** Whether a link of this host name (empty: any) is good for a caller who sees the cloud at these. */
+/** Whether a link for this host name (empty: any) is valid for a caller who uses these names. */
 export function isGoodAt(host: string, hosts: readonly string[]): boolean {
   return host === '' || hosts.includes(host);
 }
 
-/** Neither a suspension nor the closing of an account is undone by a link. */
+/** A link does not undo a suspension or the closing of an account. */
 export function assertActive({ username, is_active, suspended_reason, removal_at }: AccountRow): void {
   if (is_active === 1) return;
   const isSuspended = suspended_reason !== null || removal_at === null;

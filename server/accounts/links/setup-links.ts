@@ -32,7 +32,7 @@ export class SetupLinks {
     return !(await this.#deps.store.hasAdministrator());
   }
 
-  /** A new token, good once and for 30 minutes. Earlier ones end. Throws `administrator_exists`. */
+  /** A new token, valid once and for 30 minutes. Earlier ones end. Throws `administrator_exists`. */
   async createSetupLink(): Promise<string> {
     const { setupLinkStore, changes, clock } = this.#deps;
     if (!(await this.needsSetup()))
@@ -57,7 +57,10 @@ export class SetupLinks {
     return link !== undefined && link.expires_at > clock.now() && (await this.needsSetup());
   }
 
-  /** Throws `invalid_link` (unknown, used, expired) and, with the link still good, as Accounts.create. */
+  /**
+   * Throws `invalid_link` (unknown, used, expired), and the errors of Accounts.create, which leave
+   * the link valid.
+   */
   async setUp(recorder: Recorder, token: string, fields: NewAccount): Promise<Account> {
     const { setupLinkStore, accounts } = this.#deps;
     if (!(await this.isGood(token))) throw invalidLink();

@@ -19,7 +19,7 @@ form > button { margin-top: 1rem; width: 100%; padding: .65rem; } button:disable
 [hidden] { display: none; }
 `;
 
-/** The page fills in `{address}` and `{key}`. Each command can be run as it stands. */
+/** The page fills in `{address}` and `{key}`. Each command can be run unchanged. */
 const NEXT_STEPS: readonly (readonly [string, string])[] = [
   [
     'In a terminal, set the address of your cloud and your key:',
@@ -133,7 +133,7 @@ interface Field {
   readonly name: 'username' | 'email' | 'password';
   readonly label: string;
   readonly rule: string;
-  /** Further attributes of the input. */
+  /** Additional attributes of the input. */
   readonly attributes: string;
 }
 

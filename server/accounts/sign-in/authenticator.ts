@@ -1,8 +1,8 @@
 /**
- * Resolves a key, or both secrets of a session, to a Principal. Valid credentials are cached in memory, so
- * that the usual request costs two look-ups. A change that revokes, rotates, suspends or closes says what to
- * forget (Change.forgets), and the credential is refused from then on; at other nodes of a cluster after 2 s
- * at the latest, when what they remember is read again (metadata/ages.ts).
+ * Resolves a key, or both secrets of a session, to a Principal. Valid credentials are cached in
+ * memory, so that the usual request costs two look-ups. A change that revokes, rotates, suspends or
+ * closes names the cache entries to drop (Change.forgets), and the credential is refused from then
+ * on; at other nodes of a cluster within 2 s, when cached rows are read again (metadata/ages.ts).
  */
 import { type BucketLimit, NOBODY, type Principal, type Scope } from '../../calls/principal.ts';
 import { type Ages, SharedReads } from '../../metadata/ages.ts';
@@ -26,7 +26,7 @@ export interface Credentials {
   readonly session?: SessionSecrets;
 }
 
-/** The secrets that a browser shows: either may be missing, and the cookies may be another's. */
+/** The secrets that a browser sends: either may be missing, and the cookies may belong to another program. */
 export interface SessionSecrets {
   /** Every cookie with the session's name: programs on other ports of the host can set some. */
   readonly cookies: readonly string[];
@@ -47,7 +47,7 @@ interface Entry {
   readonly secret?: string;
 }
 
-/** An S3 key pair and who holds it. */
+/** An S3 key pair and its holder. */
 export interface S3Key {
   readonly principal: Principal;
   readonly secret: string;
@@ -117,9 +117,9 @@ export class Authenticator {
   }
 
   /**
-   * The holder of the key, else of the session; NOBODY when neither is given. Throws or rejects with
-   * `invalid_api_key`, `invalid_session` (unknown, expired or ended), `incomplete_session` (a secret is
-   * missing, or the cookie is not this session's) or `account_suspended`.
+   * The holder of the key, else of the session; NOBODY if neither is sent. Throws or rejects with
+   * `invalid_api_key`, `invalid_session` (unknown, expired or ended), `incomplete_session` (a
+   * secret is missing, or the cookie is not this session's) or `account_suspended`.
    */
   authenticate(credentials: Credentials): Awaitable<Principal> {
     const { apiKey, session } = credentials;
@@ -129,8 +129,8 @@ export class Authenticator {
   }
 
   /**
-   * The holder of the key with this id, for links that were made with it: using the link counts as using the
-   * key. Throws or rejects as `authenticate` does.
+   * The holder of the key with this id, for links created with it: using the link counts as using
+   * the key. Throws or rejects like `authenticate`.
    */
   holderOf(keyId: string): Awaitable<Principal> {
     return (
@@ -140,8 +140,8 @@ export class Authenticator {
   }
 
   /**
-   * The holder of an S3 key pair, and the secret that signatures are checked with. Rejects as `authenticate`
-   * does.
+   * The holder of an S3 key pair, and the secret for checking signatures. Rejects like
+   * `authenticate`.
    */
   async s3KeyOf(accessKeyId: string): Promise<S3Key> {
     const known = this.#rememberedEntry(accessKeyId);
@@ -198,7 +198,7 @@ export class Authenticator {
     );
   }
 
-  // Hashing costs more than all the rest of a usual look-up.
+  // Hashing costs more than the rest of a usual look-up.
   #hashOf(secret: string): string {
     const known = this.#hashes.get(secret);
     if (known !== undefined) return known;
@@ -276,7 +276,7 @@ export class Authenticator {
   }
 
   #forget(matches: (entry: Entry) => boolean): void {
-    // A row that was read before must not be kept after it.
+    // A row read before the change must not be cached after it.
     this.#reads.forget();
     for (const generation of [this.#young, this.#old]) {
       for (const [name, entry] of generation) {
@@ -299,7 +299,7 @@ function isOver(entry: Entry, now: number): boolean {
   return entry.principal.via === 'session' && now - entry.lastSeenAt >= SESSION_IDLE_MS;
 }
 
-/** The caller of a credential. */
+/** The caller with a credential. */
 export function toPrincipal(row: CredentialRow, via: 'key' | 'session'): Principal {
   const scopes = JSON.parse(row.scopes) as Scope[];
   const bucketLimits = row.bucket_limits === null ? null : (JSON.parse(row.bucket_limits) as BucketLimit[]);

@@ -1,4 +1,4 @@
-/** Log-ins of programs. Codes are sent in bodies only, which are not logged. */
+/** Logins of programs. Codes are sent in bodies only, which are not logged. */
 import { defineRoute, type Route } from '../../http/route.ts';
 import { Empty } from '../schema.ts';
 import * as shapes from './client-login-schema.ts';

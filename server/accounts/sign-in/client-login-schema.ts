@@ -1,4 +1,4 @@
-/** API schemas of log-ins of programs. */
+/** API schemas of logins of programs. */
 import { SCOPES } from '../../calls/principal.ts';
 import { namedObject, type Static, Type } from '../../platform/json/json-schema.ts';
 import { CreatedAccessKey } from '../schema.ts';

@@ -1,6 +1,7 @@
 /**
- * Log-ins of programs by a person in the console: by a browser on the same computer (RFC 8252, with PKCE, RFC
- * 7636), or with a short code from any other (RFC 8628). Each gives the program an access key of its own.
+ * Logins of programs, approved by a person in the console: with a browser on the same computer (RFC
+ * 8252, with PKCE, RFC 7636), or with a short code on another one (RFC 8628). Each gives the
+ * program its own access key.
  */
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { Principal, Scope } from '../../calls/principal.ts';
@@ -31,14 +32,14 @@ const MAX_CODES_PER_ACCOUNT = 10;
 const MAX_CODES = 10_000;
 /** Wrong short codes of an account before it must wait, longer each time. */
 const FREE_GUESSES = 5;
-/** RFC 8252 §7.3: the loopback by its number, because a name can resolve to elsewhere. */
+/** RFC 8252 §7.3: the loopback address, because a name can resolve to another host. */
 const LOOPBACK = /^http:\/\/(?:127\.0\.0\.1|\[::1\]):([1-9]\d{0,4})\/callback$/;
 
 /** A person's grant to a program. */
 export interface Granted {
   readonly name: string;
   readonly scopes: readonly Scope[];
-  /** Seconds that the key lives; undefined: without end. */
+  /** Lifetime of the key, seconds; undefined: unlimited. */
   readonly expiresIn?: number | undefined;
 }
 
@@ -74,9 +75,9 @@ export class ClientLogins {
   }
 
   /**
-   * A code for the program that listens at `redirectUri`, good once, for 60 s, and only with the verifier of
-   * `challenge`. Rejects with `invalid_request`, `scope_required` (more than the caller's own credential
-   * may).
+   * A code for the program that listens at `redirectUri`, valid once, for 60 s, and only with the
+   * verifier of `challenge`. Rejects with `invalid_request`, `scope_required` (more than the
+   * caller's own credential may).
    */
   async approve(
     principal: Principal,
@@ -135,7 +136,7 @@ export class ClientLogins {
     };
   }
 
-  /** The log-in with this code. Rejects with `login_code_not_found`, or `rate_limited` after wrong codes. */
+  /** The login with this code. Rejects with `login_code_not_found`, or `rate_limited` after wrong codes. */
   async findDevice(principal: Principal, typed: string): Promise<DeviceLogin> {
     this.#assertMayGuess(principal);
     const login = await this.#devices.undecided(typed);
@@ -146,8 +147,8 @@ export class ClientLogins {
   }
 
   /**
-   * Grants or refuses what waits for this code; the caller's own rights and key bound what is granted.
-   * Rejects as `findDevice`, and with `scope_required`.
+   * Approves or denies the login with this code, limited to the caller's own rights. Rejects like
+   * `findDevice`, and with `scope_required`.
    */
   async decideDevice(
     principal: Principal,
@@ -225,7 +226,7 @@ function challengeOf(verifier: string): string {
   return createHash('sha256').update(verifier).digest('base64url');
 }
 
-/** A person reads it before granting; a text that runs backwards could pretend to be another. */
+/** A person reads it before approving; right-to-left text could disguise its content. */
 function assertName(name: string): void {
   if (name.isWellFormed() && !/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u.test(name)) return;
   throw invalidField('name', 'must not contain control or formatting characters');

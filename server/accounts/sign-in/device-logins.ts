@@ -1,7 +1,7 @@
 /**
- * Log-ins that a device asked for with a short code (RFC 8628), until they are decided and fetched: rows, so
- * that they may be approved at one node and fetched at another. Anyone may ask, so a network that asks for
- * many only ever displaces itself.
+ * Logins that a device requested with a short code (RFC 8628), until they are decided and fetched.
+ * They are rows, so that one node may approve them and another deliver them. Requests need no
+ * credential, so a network with too many displaces only its own.
  */
 import type { Scope } from '../../calls/principal.ts';
 import type { Room, ShortTokens } from '../../calls/short-tokens.ts';
@@ -13,9 +13,9 @@ import { hashSecret } from '../keys/api-key-text.ts';
 
 /** Lifetime of a code. */
 export const DEVICE_CODE_MS = 10 * 60_000;
-/** Least time between two polls, at first; RFC 8628 §3.5 adds as much for each poll that came too soon. */
+/** Initial minimum time between two polls; RFC 8628 §3.5 adds as much for each early poll. */
 export const POLL_INTERVAL_MS = 5000;
-/** 20 letters without vowels, so that codes spell no words, and none looks like a digit (RFC 8628 §6.1). */
+/** 20 letters without vowels, so that codes spell no words, and none resembles a digit (RFC 8628 §6.1). */
 const LETTERS = 'BCDFGHJKLMNPQRSTVWXZ';
 /** 20^8, about 2^34. */
 const CODE_LENGTH = 8;
@@ -25,7 +25,7 @@ const MAX_PER_SOURCE = 500;
 
 /** A device's wish. */
 export interface DeviceRequest {
-  /** Name of the key to be. */
+  /** Name of the future key. */
   readonly name: string;
   readonly scopes: readonly Scope[];
   /** The device's address. */
@@ -95,7 +95,7 @@ export class DeviceLogins<Grant> {
     return (await this.#undecided(typed))?.login;
   }
 
-  /** Decides once; false: no undecided log-in has this code. */
+  /** Decides once; false: no undecided login has this code. */
   async decide(typed: string, decision: 'refused' | Grant): Promise<boolean> {
     const found = await this.#undecided(typed);
     if (found === undefined) return false;
@@ -108,8 +108,9 @@ export class DeviceLogins<Grant> {
   }
 
   /**
-   * The grant, once: the code is used up. Rejects with `authorization_pending`, `slow_down` (polled before
-   * the interval was over), `access_denied`, and `invalid_grant` for a code that is unknown, used or over.
+   * The grant, once: the code is used up. Rejects with `authorization_pending`, `slow_down` (polled
+   * before the interval was over), `access_denied`, and `invalid_grant` for a code that is unknown,
+   * used or expired.
    */
   async poll(deviceCode: string): Promise<Grant> {
     const { tokens } = this.#deps;
@@ -158,8 +159,9 @@ export class DeviceLogins<Grant> {
   }
 
   /**
-   * An address that asks for too many displaces its own oldest; when all places are taken, the oldest of the
-   * network with most ends. Nobody is refused: behind a proxy many callers may have one address.
+   * An address with too many open codes displaces its own oldest; when all slots are taken, the
+   * oldest of the network with most ends. No request is refused: behind a proxy many callers may
+   * have one address.
    */
   get #room(): Room {
     const { maxAll = MAX_ALL, maxPerSource: maxPerOwner = MAX_PER_SOURCE } = this.#deps;
@@ -208,7 +210,7 @@ function wideNetworkOf(source: string): string {
   return groups.slice(0, 3).join('.');
 }
 
-/** The answer to a code that is not (or no longer) good. */
+/** The error for an unknown or expired code. */
 export function invalidGrant(detail: string): AppError {
   return new AppError('invalid_grant', detail, { hint: 'Log in again' });
 }

@@ -1,4 +1,4 @@
-/** Passwords of things other than accounts, such as shared links: guesses are slowed in the same way. */
+/** Passwords outside accounts, such as those of shared links: guesses are slowed in the same way. */
 import type { Attempt, LoginThrottle } from './login-throttle.ts';
 import type { Passwords } from './passwords.ts';
 
@@ -19,7 +19,7 @@ export class GuardedPasswords {
     return this.#deps.passwords.hash(password, by);
   }
 
-  /** Whether `password` gave `stored`. Throws `rate_limited` after failures, `overloaded`. */
+  /** Whether `password` matches `stored`. Throws `rate_limited` after failures, `overloaded`. */
   async check(password: string, stored: string, attempt: Attempt): Promise<boolean> {
     const { passwords, throttle } = this.#deps;
     const admit = () => throttle.assertAllowed(attempt);

@@ -44,7 +44,7 @@ export class LoginThrottle {
   readonly #maxPairs: number;
   readonly #failures = new Map<string, Failures>();
 
-  /** `freeFailures`: how many may fail before attempts are delayed. */
+  /** `freeFailures`: number of failures before attempts are delayed. */
   constructor(deps: { readonly clock: Clock; readonly freeFailures: number; readonly maxPairs?: number }) {
     this.#clock = deps.clock;
     this.#freeFailures = deps.freeFailures;

@@ -1,6 +1,6 @@
 /**
- * The password, asked again: a session that was left open, or stolen, must not show or change what opens the
- * account for good. Keys are not asked: who has one has what the password would protect.
+ * Asks for the password again: an unattended or stolen session must not show or change credentials
+ * of the account. Callers with a key are not asked: the password protects nothing more.
  */
 import type { Call, Principal } from '../../calls/principal.ts';
 import type { Changes } from '../../metadata/change.ts';
@@ -61,7 +61,7 @@ export class PasswordChecks {
     );
   }
 
-  /** Throws `invalid_credentials`, and `rate_limited` and `overloaded` as a login does. */
+  /** Throws `invalid_credentials`, and `rate_limited` and `overloaded` like a login. */
   async assertRight(row: AccountRow, { password, address }: GivenPassword): Promise<void> {
     const { throttle, passwords } = this.#deps;
     const attempt = { target: ofAccount(row.id), address };
@@ -74,7 +74,10 @@ export class PasswordChecks {
     throttle.succeeded(attempt);
   }
 
-  /** The session has the next 15 minutes. Errors as assertRight, and `invalid_request` for a key. */
+  /**
+   * Confirms the session for 15 minutes. Throws the errors of assertRight, and `invalid_request`
+   * for a key.
+   */
   async confirm(call: Call, given: GivenPassword): Promise<ConfirmedPassword> {
     const { store, sessionStore, changes, clock } = this.#deps;
     const session = sessionHashOf(call.principal);

@@ -58,8 +58,8 @@ export class Passwords {
   }
 
   /**
-   * Whether `password` is the one that gave `stored`. Null or empty (no such account, no password) costs
-   * the same and is false. Throws `overloaded` as hash does.
+   * Whether `password` matches `stored`. Null or empty (no such account, no password) costs the
+   * same and is false. Throws `overloaded` like hash().
    */
   async verify(password: string, stored: string | null, by: Caller = {}): Promise<boolean> {
     return await this.#queue.run(sourceOf(by.address ?? ''), async () => {
@@ -115,8 +115,8 @@ function commonPasswords(): Promise<ReadonlySet<string>> {
 interface Caller {
   readonly address?: string;
   /**
-   * Runs when the check leaves the queue, just before hashing, and may throw: a throttle thus counts the
-   * failures of checks queued before.
+   * Runs when the check leaves the queue, just before hashing, and may throw: so a throttle
+   * includes the failures of earlier checks in the queue.
    */
   readonly admit?: () => void;
 }
@@ -159,7 +159,7 @@ function foldPassword(password: string): string {
   return password.normalize('NFC').toLowerCase();
 }
 
-/** One password a line, in UTF-8; empty path: none. Throws an Error of one line that names the file. */
+/** One password per line, in UTF-8; empty path: none. Throws a one-line Error with the file's name. */
 export function readBlocklist(path: string): ReadonlySet<string> {
   if (path === '') return new Set();
   try {
@@ -173,10 +173,10 @@ export function readBlocklist(path: string): ReadonlySet<string> {
 }
 
 /**
- * Runs expensive work, few at a time, shared fairly among its sources (max-min fairness): sources are served
- * round-robin, and when the queue is full the source with the most waiting loses its newest entry. A flooding
- * source thus waits for itself, and one request from elsewhere is served after at most one of each other
- * source.
+ * Runs expensive work, few tasks at a time, shared fairly among its sources (max-min fairness):
+ * sources are served round-robin, and when the queue is full the source with the most waiting tasks
+ * loses its newest one. So a flooding source delays only itself, and a request from another source
+ * waits for at most one task of each other source.
  */
 interface Waiter {
   readonly begin: () => void;
@@ -201,7 +201,7 @@ export class FairQueue {
     this.#limits = limits;
   }
 
-  /** Does `work` when it is the turn of `source`. Throws the refusal when the queue is full. */
+  /** Runs `work` when it is the turn of `source`. Throws the refusal if the queue is full. */
   async run<T>(source: string, work: () => Promise<T>): Promise<T> {
     if (this.#running < this.#limits.running) this.#running++;
     else await this.#wait(source);

@@ -1,4 +1,4 @@
-/** Sessions of an account, and tickets for what browsers open by its address. */
+/** Sessions of an account, and tickets for URLs that browsers open. */
 import type { Tickets } from '../../calls/tickets.ts';
 import { invalidCursor, listPage, Paging } from '../../http/list-page.ts';
 import { defineRoute, type Route } from '../../http/route.ts';

@@ -1,7 +1,7 @@
 /**
- * Login, logout and the list of sessions. A session has two secrets, each stored as its hash: the cookie,
- * which browsers also send to programs behind other ports of the host, and the session token, which only the
- * page keeps. Neither opens anything without the other (decision 0039).
+ * Login, logout and the list of sessions. A session has two secrets, each stored as its hash: the
+ * cookie, which browsers also send to programs on other ports of the host, and the session token,
+ * which only the page keeps. Neither is accepted without the other (decision 0039).
  */
 import type { Call, Principal } from '../../calls/principal.ts';
 import type { Change, Changes, Recorder } from '../../metadata/change.ts';
@@ -69,10 +69,10 @@ export class Sessions {
   }
 
   /**
-   * Begins a session, and opens the account again if its owner has closed it; `cookie` and `token` are its
-   * two secrets. An unknown name and a wrong password cannot be told apart. Throws `invalid_credentials`,
-   * `rate_limited`, `account_suspended` and `password_change_required` (only if the password is right),
-   * `overloaded`.
+   * Begins a session, and reopens the account if its owner has closed it; `cookie` and `token` are
+   * its two secrets. An unknown name and a wrong password are indistinguishable. Throws
+   * `invalid_credentials`, `rate_limited`, `account_suspended` and `password_change_required` (only
+   * if the password is right), `overloaded`.
    */
   async login(
     recorder: Recorder,
@@ -84,7 +84,8 @@ export class Sessions {
     const [cookie, token] = [newSecret(), newSecret()];
     const account = await changes.run(recorder, async (change) => {
       const now = clock.now();
-      // If the account changed meanwhile, the login is judged as if it had arrived later.
+      // If the account has changed in the meantime, the login is treated as if it had arrived
+      // later.
       const entry = { passwordHash: row.password_hash, at: now };
       const isClosed = row.removal_at !== null;
       change.expect(isClosed ? reopenAccount(row.id, entry) : store.recordLogin(row.id, entry), () =>
@@ -138,8 +139,8 @@ export class Sessions {
   }
 
   /**
-   * Ends the session of `token`, whatever its cookie has become; one that is unknown or over is no error.
-   * The cookie alone ends nothing. What is recorded names the account of the session, if there was one.
+   * Ends the session of `token`, whatever its cookie; an unknown or ended one is no error. The
+   * cookie alone ends nothing. The audit entry names the account of the session, if there was one.
    */
   async logout(recorder: Recorder, token: string | undefined): Promise<{ readonly account_id?: number }> {
     const { sessionStore, changes } = this.#deps;

@@ -58,8 +58,8 @@ export class Plans {
   }
 
   /**
-   * Lowered limits remove nothing; changed monthly credits are given at once to accounts that have received
-   * none this month. Throws `invalid_request`, `plan_not_found`.
+   * Lowered limits remove nothing; changed monthly credits are granted at once to accounts that
+   * have received none this month. Throws `invalid_request`, `plan_not_found`.
    */
   change(call: Recorder, name: string, input: PlanChange): Promise<Plan> {
     const { changes, store } = this.#deps;
@@ -71,7 +71,8 @@ export class Plans {
         monthly_micro: credits === undefined ? before.monthly_micro : toMicro(credits, 'monthly_credits'),
         quotas: quotas === undefined ? before.quotas : JSON.stringify(known(quotas)),
       };
-      // A form that sends the current quotas back unchanged must not detach them from the host's size.
+      // A form that sends the current quotas back unchanged must not detach them from the host's
+      // size.
       const follows_host = after.quotas === before.quotas ? before.follows_host : 0;
       change.expect(store.updatePlan(before, { ...after, follows_host }), 'retry');
       change.forgets({ kind: 'plan', id: '' });
@@ -117,9 +118,9 @@ export class Plans {
   }
 
   /**
-   * Gives an account another plan, with the credits of this month, or limits of its own. Earlier usage is
-   * charged by the previous plan. `beside` adds other changes to the commit. Throws `account_not_found`,
-   * `plan_not_found`.
+   * Assigns an account another plan, with the credits of this month, or its own limits. Earlier
+   * usage is charged by the previous plan. `beside` adds other changes to the commit. Throws
+   * `account_not_found`, `plan_not_found`.
    */
   async setTerms(
     call: Recorder,
@@ -201,7 +202,7 @@ export interface MonthlyDeps {
 }
 
 const PAGE = 200;
-/** Another node may have changed a plan, and its message be lost: all accounts are checked again. */
+/** Another node may have changed a plan without its message arriving: all accounts are checked again. */
 const CHECKED_AGAIN_MS = 10 * 60_000;
 
 const NOTHING_DONE = { month: '', upTo: 0, at: 0 };
@@ -253,7 +254,7 @@ export class Monthly {
   async #give(row: DueRow, month: string): Promise<boolean> {
     let isGiven = false;
     await this.#deps.changes.run(BACKGROUND, (change) => {
-      // Another tick gave them.
+      // Another tick granted them.
       change.addAll(this.#grant(row, month), 'skip');
       change.after(() => {
         isGiven = true;
@@ -305,7 +306,7 @@ const LEAST = { vms: 25, vcpus: 128, memoryMb: 4 * GIB_MB, storageBytes: GIB };
 export function limitsOfHost({ diskBytes, memoryMb, largestMb, cores }: HostSize): Limits {
   const leastMb = Math.min(memoryMb, LEAST.memoryMb);
   return {
-    // A stopped machine costs little: twice as many machines as can run, of the smallest type.
+    // A stopped machine costs little: twice as many machines of the smallest type as can run.
     vms: Math.max(LEAST.vms, 2 * Math.floor(memoryMb / GIB_MB)),
     vcpus: Math.max(LEAST.vcpus, 16 * cores),
     memory_mb: Math.max(wholeOf(memoryMb / 2, GIB_MB), largestMb, leastMb),

@@ -45,7 +45,7 @@ export class Prices {
     bus.onForget('price', () => this.#stored.forget());
   }
 
-  /** Must be awaited before the prices are used: reads them again where others may have set some since. */
+  /** Call and await before the prices are used: reads them again where other nodes may have set some. */
   load(): Awaitable<void> {
     const rows = this.#stored.get('');
     if (rows instanceof Promise) return rows.then((read) => this.#use(read));
@@ -79,7 +79,7 @@ export class Prices {
     return known?.priceNano ?? 0;
   }
 
-  /** Everything that has a price, in the order of the catalogue. */
+  /** Everything with a price, in the order of the catalogue. */
   priced(): { readonly meter: Meter; readonly variant: string }[] {
     return this.#deps.builtIn.map(({ meter, variant }) => ({ meter: METERS[meter], variant }));
   }
@@ -89,7 +89,7 @@ export class Prices {
     return this.#rows;
   }
 
-  /** The first hour that a price can still be set for, ms since 1970. */
+  /** The first hour for which a price can still be set, ms since 1970. */
   nextHour(): number {
     return hourOf(this.#deps.clock.now()) + 3_600_000;
   }

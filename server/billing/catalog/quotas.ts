@@ -62,9 +62,9 @@ export class Quotas {
   }
 
   /**
-   * The statements that claim one more machine. They, and those of the claims below, refuse the commit if
-   * another request took the last of the quota meanwhile: claim again then. Throws `quota_exceeded` if the
-   * quota is used up already.
+   * The statements that claim one more machine. They, and those of the claims below, refuse the
+   * commit if another request used up the quota in the meantime: claim again then. Throws
+   * `quota_exceeded` if the quota is used up already.
    */
   claimVm({ account_id, vcpus }: CountedVm): Promise<readonly Statement[]> {
     return this.#claim(account_id, { vms: 1, vcpus });

@@ -7,7 +7,7 @@ type CreditNews = Parameters<Announce>[0];
 
 const LIFE_MS = 24 * 3600_000;
 
-/** `announce`, and a mail in the same commit. `url`: where the console is. */
+/** `announce`, with a mail in the same commit. `url`: of the console. */
 export function announceByMail(announce: Announce, outbox: Outbox, url: () => string): Announce {
   return (event) => [
     ...announce(event),

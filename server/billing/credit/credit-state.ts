@@ -1,9 +1,9 @@
 /**
- * Follows accounts that run out of credits or are blocked. An account low on credits is warned; then its
- * machines and databases get a grace period, are stopped, and continue once there are credits. Those of an
- * account that an administrator suspends are stopped at once, and continue when it is resumed; those of a
- * closed account are deleted. Each decision is stored before it takes effect, and every effect is idempotent:
- * after a crash the next tick continues.
+ * Tracks accounts that run out of credits or are blocked. An account low on credits is warned; then
+ * its machines and databases get a grace period, are stopped, and continue once there are credits.
+ * Those of a suspended account are stopped at once, and continue when it is resumed; those of a
+ * closed account are deleted. Each decision is stored before it takes effect, and every effect is
+ * idempotent: after a crash the next tick continues.
  */
 import { toCredits } from '../../accounts/credits.ts';
 import { BACKGROUND, type Changes } from '../../metadata/change.ts';
@@ -40,7 +40,10 @@ export interface AccountStops {
    * done.
    */
   stop(accountId: number, cause: StopCause): Promise<unknown>;
-  /** Starts what stop() stopped, unless its owner closed it; `waiting`: how many could not be started yet. */
+  /**
+   * Starts the resources stopped by stop(), unless the owner closed the account; `waiting`: how
+   * many could not be started yet.
+   */
   resume(accountId: number): Promise<{ readonly waiting: number }>;
 }
 

@@ -1,7 +1,7 @@
 /**
- * Whether an account has credits, how long they last, and its credit state: pure rules, except for the check
- * itself. Its credits are the balance of the ledger less usage that is not charged yet: the number that is
- * shown is the number that decides.
+ * Whether an account has credits, how long they last, and its credit state: pure rules, except for
+ * the check itself. Its credits are the balance of the ledger less usage that is not charged yet,
+ * both when shown and when checked.
  */
 import { toCredits } from '../../accounts/credits.ts';
 import type { Clock } from '../../platform/clock.ts';
@@ -40,8 +40,9 @@ export class Credit {
   }
 
   /**
-   * Throws `insufficient_credits` if no credits are left; also while the account is in grace or suspended,
-   * until it gets credits. The refusal mentions `neededMicro`, which is not required. Mostly one read.
+   * Throws `insufficient_credits` if no credits are left; also while the account is in grace or
+   * suspended, until it gets credits. The message mentions `neededMicro`, which is not required.
+   * Usually one read.
    */
   async assertCredit(accountId: number, neededMicro = 1n): Promise<void> {
     const { accounts, spendable, checks } = this.#deps;
@@ -144,7 +145,7 @@ export function unratedMicroOf(
   return (quantity * priceNano) / (meter.perUnit * NANO_PER_MICRO);
 }
 
-/** Memoizes prices: looks each up once. */
+/** Memoizes prices: each is read once. */
 export function rememberedPrices(
   prices: { priceNano(question: PriceQuestion): bigint },
   at: number,
@@ -180,14 +181,14 @@ const MOST_KNOWN = 10_000;
 
 export class Spendable {
   readonly #deps: SpendableDeps;
-  /** Accounts that have credits for a moment, whatever they use: uploads ask again and again. */
+  /** Accounts known to have credits for a short time, whatever they use: uploads check often. */
   readonly #sure = new Map<number, Sure>();
 
   constructor(deps: SpendableDeps) {
     this.#deps = deps;
   }
 
-  /** Nothing is charged. Of an account that does not exist: nothing. */
+  /** Estimates without charging. Zero for an account that does not exist. */
   of(accountId: number): Promise<Left> {
     return this.#deps.rating.withUnrated(accountId, async ({ owed }) => {
       const row = await this.#deps.accounts.find(accountId);
@@ -195,7 +196,7 @@ export class Spendable {
     });
   }
 
-  /** True while of() shows credits that are free, as the account's row was read just now. */
+  /** True while of() shows free credits for the account's row as just read. */
   async isAny(row: BillingRow): Promise<boolean> {
     const { rating, accounts, steady } = this.#deps;
     const creditsMicro = BigInt(row.credits_micro);

@@ -1,7 +1,7 @@
 /**
- * Checks each minute that billing is consistent: the chain whole, cached figures equal to the ledger, usage
- * equal to charges, every running machine metered. While a problem exists an alarm is raised, and nothing
- * that costs credits can start.
+ * Checks each minute that billing is consistent: an unbroken chain, cached figures equal to the
+ * ledger, usage equal to charges, every running machine metered. While a problem exists, an alarm
+ * is raised and no charged resource can start.
  */
 import { type Clock, formatTime, formatTimeOrNull } from '../../platform/clock.ts';
 import { AppError } from '../../platform/errors.ts';
@@ -56,7 +56,7 @@ export class Checks {
     this.#latest = this.#newWalk();
   }
 
-  /** Throws `billing_inconsistent` while a problem exists. Called before anything that costs credits. */
+  /** Throws `billing_inconsistent` while a problem exists. Called before every charged operation. */
   assertSound(): void {
     if (this.#problem === null) return;
     throw new AppError('billing_inconsistent', 'New charges are blocked until the ledger is verified', {
@@ -167,7 +167,7 @@ export class Checks {
         : `machine ${wrong.vm_id} is metered but not running`;
     }
     const before = clock.now() - SETTLED_WITHIN_MS;
-    // After a long stop, or a jump of the wall clock, unrated usage is no problem yet.
+    // After a long stop, or a jump of the wall clock, unrated usage is not a problem yet.
     for (const id of await store.unratedSince(before)) {
       // An account that cannot be charged is reported below and does not block others.
       await rateUsage(id).catch((error: unknown) => onError(error));

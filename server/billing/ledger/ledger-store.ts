@@ -17,19 +17,19 @@ const HASHED_FIELDS = [
 ];
 
 /**
- * The hashed text of a row: previous hash, number, id, debit, credit, amount, code, reference and time, each
- * as netstring, `<bytes in UTF-8>:<text>,`, which keeps two fields from running together; numbers in decimal.
- * concat() builds it in one step, which a chain of || does not.
+ * The hashed text of a row: previous hash, number, id, debit, credit, amount, code, reference and
+ * time, each as netstring, `<bytes in UTF-8>:<text>,`, which separates the fields unambiguously;
+ * numbers in decimal. concat() builds it in one step, which a chain of || does not.
  */
 const HASHED_TEXT = `concat(${HASHED_FIELDS.map((field) => `octet_length(${field}), ':', ${field}, ','`).join(', ')})`;
 
 const SIDE = { text: 'CAST(? AS TEXT)', account: "'account:' || CAST(? AS TEXT)" };
 
 /**
- * Number and hashes are computed by the statement itself, from the last row that its commit sees. With one
- * writer no two commits see the same. With several, the transaction takes the ledger's lock before its first
- * transfer and keeps it to its end (decisions/0020); without it, `seq` and `hash` are unique, and the later
- * commit is refused.
+ * Number and hashes are computed by the statement itself, from the last row that its commit sees.
+ * With one writer, no two commits see the same row. With several, the transaction takes the
+ * ledger's lock before its first transfer and keeps it to its end (decisions/0020); without the
+ * lock, `seq` and `hash` are unique, and the later commit is refused.
  */
 const insertInto = (debit: string, credit: string) => `
 INSERT INTO ledger_transfers
@@ -233,7 +233,7 @@ export class LedgerStore {
     );
   }
 
-  /** A machine that runs and is not metered, or is metered and does not run. */
+  /** A machine that runs without metering, or is metered without running. */
   mismetered(): Awaitable<{ readonly vm_id: string; readonly runs: number } | undefined> {
     return this.#reads.get(
       `SELECT vm_id, 1 AS runs FROM vms WHERE started_at IS NOT NULL AND NOT EXISTS (
@@ -271,8 +271,8 @@ export class LedgerStore {
   }
 
   /**
-   * Totals of all time, from the ledger. Grants are credits from anywhere but the account's own holds and
-   * refunds of services, less deductions by an administrator.
+   * Totals of all time, from the ledger. Grants are all credits except those from the account's own
+   * holds and refunds of services, less deductions by an administrator.
    */
   totalsOf(accountId: number): Awaitable<TotalsRow | undefined> {
     return this.#reads.get(

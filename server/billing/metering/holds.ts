@@ -1,7 +1,7 @@
 /**
- * Credits on hold for running machines: an hour of the price, from start to stop, so that machines started at
- * the same time cannot spend the same credits. When the account has no other credits left, holds pay for what
- * still runs.
+ * Credits on hold for running machines: one hour of the price, from start to stop, so that machines
+ * started at the same time cannot spend the same credits. When the account has no other credits
+ * left, holds pay for the remaining usage.
  */
 import type { Statement } from '../../metadata/metadata.ts';
 import type { Clock } from '../../platform/clock.ts';
@@ -33,9 +33,9 @@ export class Holds {
   }
 
   /**
-   * The statements that hold an hour of the machine's price; none if that was done before, or it costs
-   * nothing. Throws `insufficient_credits` with the amount needed; the commit is refused if the credits were
-   * spent meanwhile.
+   * The statements that hold an hour of the machine's price; none if it is held already, or is
+   * free. Throws `insufficient_credits` with the amount needed; the commit is refused if the
+   * credits were spent in the meantime.
    */
   async place(vm: UsedVm): Promise<Statement[]> {
     const { store, accounts, clock } = this.#deps;
@@ -47,7 +47,7 @@ export class Holds {
     if (amountMicro === 0n) return [];
     const spendable = await this.#deps.spendable.of(vm.account_id);
     const stored = BigInt(account?.credits_micro ?? 0);
-    // More than is stored: what a stop that became known late gives back comes with the next charge.
+    // More than is stored: refunds of a stop that became known late come with the next charge.
     const free = spendable.free < stored ? spendable.free : stored;
     if (free < amountMicro) throw insufficient(vm, amountMicro, free);
     const sides = { debit: `account:${vm.account_id}`, credit: `held:${vm.account_id}` };
@@ -65,8 +65,8 @@ export class Holds {
   }
 
   /**
-   * The statements that refill the holds that a grace used up, as far as the account's credits allow. They
-   * are refused if these credits were spent meanwhile.
+   * The statements that refill the holds used up in a grace period, as far as the account's credits
+   * allow. They are refused if these credits were spent in the meantime.
    */
   async refill(accountId: number): Promise<Statement[]> {
     const { store, accounts, clock } = this.#deps;

@@ -1,6 +1,7 @@
 /**
- * Billing's implementations of the interfaces that machines, object storage and databases own. Their usage
- * statements belong to the very commit of the change: usage is counted if and only if the change happened.
+ * Billing's implementations of the ports of machines, object storage and databases. Their usage
+ * statements belong to the very commit of the change: usage is counted if and only if the change
+ * happened.
  */
 
 import type { RowIdOf, Statement } from '../../metadata/metadata.ts';
@@ -16,7 +17,7 @@ import type { Rating } from './rating.ts';
 import { type SteadyClock, ticksOf } from './steady-clock.ts';
 import type { UsageStore } from './usage-store.ts';
 
-/** The facts that a machine is charged by. */
+/** Facts of a machine for its charges. */
 export interface UsedVm {
   readonly vm_id: string;
   readonly account_id: number;
@@ -25,7 +26,7 @@ export interface UsedVm {
   readonly disk_gb: number;
 }
 
-/** The facts that a bucket is charged by. */
+/** Facts of a bucket for its charges. */
 export interface UsedBucket {
   /** Row id; RowIdOf when the commit makes it. */
   readonly id: number | RowIdOf;
@@ -33,7 +34,7 @@ export interface UsedBucket {
   readonly name: string;
 }
 
-/** The facts that a database is charged by. */
+/** Facts of a database for its charges. */
 export interface UsedDatabase {
   readonly database_id: string;
   readonly account_id: number;
@@ -84,7 +85,7 @@ const NANO = 1e9;
 export function vmCharges({ usage, rating, holds, prices, quotas, ...deps }: VmChargesDeps) {
   const { accounts, clock, credit } = deps;
   return {
-    /** The refusal mentions the cost of an hour of the type. */
+    /** The error mentions the price of an hour of the type. */
     assertCredit: ({ account_id, plan, instance_type }: WantedVm) =>
       credit.assertCredit(account_id, holds.hourMicro(plan, instance_type) || undefined),
 

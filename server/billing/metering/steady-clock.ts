@@ -18,15 +18,15 @@ export interface Anchor {
 
 export interface SteadyClockDeps {
   readonly clock: Clock;
-  /** Names the host's present boot, or this run of a node of a cluster. */
+  /** Names the host's current boot, or this run of a cluster node. */
   readonly bootId: string;
   /** The last one stored; null: none yet. */
   readonly anchor: Anchor | null;
 }
 
 /**
- * After a reboot only the wall clock is available. A longer time than this is not trusted, and not charged:
- * two windows.
+ * After a reboot only the wall clock is available. A longer time than this is not trusted, and not
+ * charged: two windows.
  */
 const MAX_OFF_MS = 2 * 3_600_000;
 
@@ -67,9 +67,9 @@ export class SteadyClock {
   }
 
   /**
-   * The steady time of a past moment, given as wall time. Not later than now(). Across a gap that was not
-   * counted, because the wall clock was set or the host was off, the distance to the last anchor before the
-   * moment counts: the distance to now would refund time that was never charged.
+   * The steady time of a past moment, given as wall time. Not later than now(). Across a gap that
+   * was not counted, because the wall clock was set or the host was off, the distance to the last
+   * anchor before the moment counts: the distance to now would refund time that was never charged.
    */
   at(wallMs: number): number {
     const now = this.now();
@@ -82,8 +82,8 @@ export class SteadyClock {
   }
 
   /**
-   * Continues from the anchor that another cluster node stored: all nodes charge by the lease holder's clock.
-   * Setting a clock meanwhile costs nobody anything.
+   * Continues from the anchor that another cluster node stored: all nodes charge by the lease
+   * holder's clock. Setting a clock in between charges nobody.
    */
   follow(anchor: Anchor): void {
     const { clock, bootId } = this.#deps;

@@ -59,7 +59,7 @@ export interface WindowRow {
 
 const LINE = `meter, resource_id, account_id, name, variant, level, level_since, pending, settled_to, carry,
   is_closed`;
-/** An idle line is not rated. Its earlier usage is, and later usage did not happen before. */
+/** An idle line is not rated. Its earlier usage is, and there is no later usage yet. */
 const AFTER_REST = `settled_to = CASE WHEN usage_lines.level = 0 AND usage_lines.pending = 0 THEN ?
   ELSE usage_lines.settled_to END`;
 const WINDOW = `account_id, window_start, meter, resource_id, name, variant, price_nano, quantity,
@@ -91,7 +91,8 @@ export class UsageStore {
   }
 
   /**
-   * All lines of an account, perhaps one for each of thousands of buckets, in pages between which others run.
+   * All lines of an account, perhaps one for each of thousands of buckets, in pages, so that other
+   * requests run in between.
    */
   async *linePages(accountId: number): AsyncGenerator<LineRow[]> {
     for (let last: LineKey | undefined = FIRST_LINE; last !== undefined; ) {
@@ -184,7 +185,7 @@ export class UsageStore {
     };
   }
 
-  /** Ends the usage; earlier usage is still to be rated. */
+  /** Ends the usage; earlier usage remains to be rated. */
   close({ meter, resourceId }: UsedLine, now: number): Statement {
     return {
       sql: `UPDATE usage_lines SET pending = pending + level * (? - level_since), level_since = ?, level = 0,

@@ -29,7 +29,7 @@ export interface EstimateItem extends Burn {
   readonly resource_id: string;
   readonly name: string;
   readonly meter: MeterName;
-  /** Used in an hour. */
+  /** Used per hour. */
   readonly quantity: Figure;
   readonly unit: string;
   readonly unit_price: Figure;

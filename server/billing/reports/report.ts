@@ -143,7 +143,7 @@ class UsageSums {
   readonly #items = new Map<string, ItemSum>();
   readonly #days = new Map<number, Map<Service, bigint>>();
 
-  /** Includes every day of the period up to now, also those without usage. */
+  /** Includes every day of the period up to now, even without usage. */
   constructor({ from, to }: Period, now: number) {
     const end = Math.min(to, now + 1);
     for (let day = Math.floor(from / DAY_MS); day * DAY_MS < end; day++) this.#days.set(day, new Map());
@@ -179,7 +179,7 @@ class UsageSums {
   }
 
   #addItem(row: UsedRow, cost: bigint): void {
-    // A bucket is identified by its name, also after it was deleted and created again.
+    // A bucket is identified by its name, even after it was deleted and created again.
     const isBucket = resourceTypeOf(row.meter, row.resource_id) === 'bucket';
     const id = isBucket ? row.name : row.resource_id;
     const key = JSON.stringify([row.meter, id, String(row.price_nano)]);

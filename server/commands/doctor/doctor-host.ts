@@ -56,7 +56,8 @@ export async function checkDataDirectory({ dataDir }: Config): Promise<Finding[]
   if (foreign !== null) return [{ level: 'fail', subject, ...foreign }];
   try {
     await access(directory, constants.W_OK);
-    // access() succeeds for root on some read-only file systems; creating something tells the truth.
+    // access() succeeds for root on some read-only file systems; creating a file is a reliable
+    // check.
     await rmdir(await mkdtemp(join(directory, '.doctor-')));
   } catch (error) {
     const fix = `chown it to the user that runs Cloudlet, or set CLOUDLET_DATA_DIR`;
@@ -161,7 +162,7 @@ async function checkPort(
   return { level: 'fail', subject, detail: `cannot listen on ${where} (${problem})`, fix };
 }
 
-/** The code of the error that listening gave, or undefined when it worked. */
+/** The error code of listening, or undefined if it worked. */
 function tryListen(host: string, port: number): Promise<string | undefined> {
   return new Promise((resolve) => {
     const server = createServer();

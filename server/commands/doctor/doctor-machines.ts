@@ -72,7 +72,7 @@ export function checkTinyImage(folder = TINY_FOLDER): Finding[] {
   return [{ level: 'warn', subject: 'guest image', detail: missing.problem, fix: missing.fix }];
 }
 
-/** Whether enough is left for one more machine. A limit applies to the process of this command. */
+/** Whether enough memory is left for one more machine. A limit applies to the process of this command. */
 export function checkMemory(memory: HostMemory = readHostMemory()): Finding[] {
   const { totalBytes, availableBytes, isLimited } = memory;
   const needed = neededForGuest(memory);
@@ -86,7 +86,7 @@ export function checkMemory(memory: HostMemory = readHostMemory()): Finding[] {
   ];
 }
 
-/** Where the host does not overcommit memory, a machine takes its whole size when it starts. */
+/** If the host does not overcommit memory, a machine takes its whole size when it starts. */
 export function checkPromises(left = committableBytes()): Finding[] {
   if (left === null) return [];
   const size = `${Math.floor(left / 2 ** 20)} MiB are left`;

@@ -1,6 +1,6 @@
 /**
- * The part of `cloudlet doctor` that checks what the network of virtual machines needs, and who answers at
- * the ports of their addresses.
+ * The part of `cloudlet doctor` that checks the network of virtual machines, and which programs
+ * listen at the ports of their addresses.
  */
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
@@ -71,7 +71,8 @@ export async function checkVmNetwork(
 }
 
 /**
- * Whether visitors of machines' published ports send the console's cookie there, and can lose their session.
+ * Whether visitors of machines' published ports send the console's cookie there, and could lose
+ * their session.
  */
 export function checkPublishedPorts(config: Config): Finding[] {
   const subject = 'Published ports';
@@ -116,8 +117,8 @@ interface Rule {
 }
 
 /**
- * The fix for the first chain, not of Cloudlet, that drops what is forwarded; null: none does, or a rule in
- * its table accepts the bridge. `ruleset` is what `nft -j list ruleset` says.
+ * The fix for the first chain, not of Cloudlet, that drops forwarded packets; null: none does, or a
+ * rule in its table accepts the bridge. `ruleset`: output of `nft -j list ruleset`.
  */
 export function forwardDrop(ruleset: string, bridge: string): { chain: string; fix: string } | null {
   const { nftables } = JSON.parse(ruleset) as { nftables: readonly { chain?: Chain; rule?: Rule }[] };
@@ -164,7 +165,7 @@ export async function checkVmAddresses({ vmNetwork, vmPool }: Config): Promise<F
   return [{ level: 'warn', subject, detail, fix }];
 }
 
-/** First addresses of the blocks with rules, or how to get some. */
+/** First addresses of the blocks with rules, or how to get rules. */
 async function rulesOf(network: string): Promise<{ bases: string[] } | { fix: string }> {
   if (!network.startsWith('127.'))
     return {
@@ -180,7 +181,7 @@ async function rulesOf(network: string): Promise<{ bases: string[] } | { fix: st
   }
 }
 
-/** Without rules a machine listens at its ports itself, and may not have all. */
+/** Without rules a machine listens at its ports itself, and may not get all. */
 async function checkPortsHere(fix: string): Promise<Finding> {
   const refusals = await Promise.all(PORTS.map((port) => refusal({ address: NEUTRAL, port })));
   const those = (code: string) => PORTS.filter((_, index) => refusals[index] === code);

@@ -1,4 +1,4 @@
-/** `cloudlet doctor`: what works on this machine, what does not, and the command that mends it. */
+/** `cloudlet doctor`: what works on this machine, what does not, and the command that fixes it. */
 import type { Config } from '../../config/config.ts';
 import { UIDS } from '../../drivers/qemu/guests/guest-folders.ts';
 import { type Clock, systemClock } from '../../platform/clock.ts';
@@ -48,7 +48,7 @@ interface DoctorDeps {
 
 /**
  * Checks everything and prints a line for each, whether Cloudlet runs or not; changes nothing.
- * Resolves with the exit code: 1 when something failed, else 0.
+ * Resolves with the exit code: 1 if a check failed, else 0.
  */
 export async function runDoctor({ config, print, clock = systemClock }: DoctorDeps): Promise<number> {
   const users = { first: config.vmUidBase, count: UIDS.count };

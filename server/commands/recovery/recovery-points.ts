@@ -162,7 +162,7 @@ interface Checked {
   readonly blocked_by: readonly string[];
 }
 
-/** Puts the target in order. */
+/** Reconciles the list with the target. */
 export async function fsck(config: Config): Promise<number> {
   const path = `${ROOT}/check`;
   const checked = await askServer(config, (call) => call<Checked>({ method: 'POST', path }));
@@ -187,8 +187,8 @@ export function tellGaps({ gaps }: Pick<Point, 'gaps'>): void {
 }
 
 /**
- * Path of the point that is named, or of the one that `latest` names, or of all that were ever complete
- * (`all`). Damaged points are among these; points that failed or are being deleted are not.
+ * Path of the named point, of the one that `latest` selects, or of all that were ever complete
+ * (`all`). Damaged points are included; points that failed or are being deleted are not.
  */
 export async function pathsOf(words: Words, call: CallAsOperator): Promise<string[]> {
   const [, which = ''] = words.positionals;

@@ -1,4 +1,4 @@
-/** `cloudlet recovery restore`: a data directory of a point, with no running cloud. */
+/** `cloudlet recovery restore`: restores a point to a data directory, with no running cloud. */
 import { resolve } from 'node:path';
 import { targetAt } from '../../cloud/recovery-target.ts';
 import { prepareDirectory } from '../../cloud/restored-directory.ts';
@@ -51,7 +51,7 @@ export async function restore(config: Config, { values }: Words): Promise<number
   return restored.missing.length === 0 ? 0 : 1;
 }
 
-/** Reports first what the point lacks, and which newer points were skipped. */
+/** First reports what the point lacks, and which newer points were skipped. */
 export function tellFound({ manifest: { point_id: id, gaps }, passedOver }: FoundPoint): void {
   if (gaps.length > 0) {
     console.log(`${id} is partial. It lacks ${gaps.map(({ component }) => component).join(', ')}`);

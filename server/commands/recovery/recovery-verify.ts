@@ -41,7 +41,7 @@ async function verifyHere(config: Config, words: Words): Promise<number> {
       if (reason !== null || !['verified', 'drilled', 'partial'].includes(state)) code = 1;
     }
     const logs = await logsHere(call);
-    // They are read with the newest recovery point.
+    // Logs are read with the newest recovery point.
     if (logs.verified_at !== before && !tellLogs(logs)) code = 1;
     return code;
   });

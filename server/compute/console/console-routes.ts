@@ -12,7 +12,7 @@ import type { Hypervisor } from '../hypervisor.ts';
 import { VmPath } from '../schema.ts';
 import type { Consoles } from './console.ts';
 
-/** The columns of a machine that consoles read. */
+/** The columns of a machine for consoles. */
 export interface ConsoleVm {
   readonly vm_id: string;
   readonly state: string;
@@ -24,7 +24,7 @@ export interface ConsoleRoutesDeps {
   readonly consoles: Consoles;
   readonly tickets: Tickets;
   readonly hypervisor: Pick<Hypervisor, 'consoleLog'>;
-  /** Where users reach the API, `https://host`. */
+  /** URL of the API for users, `https://host`. */
   readonly apiUrl: () => string;
 }
 

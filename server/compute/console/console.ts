@@ -1,7 +1,7 @@
 /**
- * Serial consoles shared by many viewers. The engine gives a guest's console to a single caller, which is
- * this class. The console is opened for the first viewer and kept open until the guest stops, so that later
- * viewers get the output in between.
+ * Serial consoles shared by many viewers. The engine opens a guest's console for a single caller,
+ * which is this class. The console is opened for the first viewer and kept open until the guest
+ * stops, so that later viewers get the output in between.
  */
 import { AppError } from '../../platform/errors.ts';
 import type { GuestConsole, Hypervisor } from '../hypervisor.ts';
@@ -21,7 +21,7 @@ interface Viewer {
 export interface Seat {
   /** Sends the latest output (at most 64 KiB), then everything the guest writes. */
   watch(viewer: Viewer): void;
-  /** Resolves when the guest took the bytes or is gone. Writes of all viewers are queued in order. */
+  /** Resolves when the guest accepted the bytes or is gone. Writes of all viewers are queued in order. */
   write(bytes: Uint8Array): Promise<void>;
   leave(): void;
 }

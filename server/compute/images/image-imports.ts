@@ -1,8 +1,8 @@
 /**
- * Imports images. An import outlives its request: its row is `importing`, then `ready` or `failed`, and only
- * ready images are used. A few downloads run at once; files of this host are copied one at a time, and the
- * engine imports one image at a time, so that a slow source delays nobody else. The queue is in memory; an
- * import that is unfinished when Cloudlet stops has failed.
+ * Imports images. An import outlives its request: its row is `importing`, then `ready` or `failed`,
+ * and only ready images are used. A few downloads run at once; files of this host are copied one at
+ * a time, and the engine imports one image at a time, so that a slow source delays no others. The
+ * queue is in memory; an import that is unfinished when Cloudlet stops has failed.
  */
 import { createHash } from 'node:crypto';
 import { BACKGROUND, type Changes, type Recorder } from '../../metadata/change.ts';
@@ -48,7 +48,7 @@ const STOPPED = 'Cloudlet was stopped before the image was ready; add it again';
 
 export class ImageImports {
   readonly #deps: ImageImportsDeps;
-  /** Have bytes and perhaps no row yet; excluded from sweeps. */
+  /** Images with bytes and perhaps no row yet; excluded from sweeps. */
   readonly #active = new Set<string>();
   readonly #imports = new Map<string, Import>();
   readonly #downloads = new Semaphore(DOWNLOADS);

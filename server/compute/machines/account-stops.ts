@@ -27,9 +27,9 @@ const AT_ONCE = 100;
 const BY_CLOUDLET: MachineCall = { ...BACKGROUND, principal: 'administrator' };
 
 interface Halt {
-  /** Whether the machine still has to be stopped when its turn comes. */
+  /** Whether the machine must still be stopped when its turn comes. */
   readonly isDue: (row: VmRow) => boolean;
-  /** Default: the reason that its stop began with. */
+  /** Default: the reason stored when its stop began. */
   readonly reason?: Reason;
 }
 
@@ -47,7 +47,7 @@ export function machineStops(deps: MachineStopsDeps): AccountStops<VmRow> {
       ['stopped', 'stopping'].includes(state) && PASSING_CAUSES.some((cause) => cause === reason_code),
     resume: (row) => startAgain(deps, row),
     remove: async ({ vm_id: vmId }) => {
-      // A machine that never ran has to be stopped too.
+      // A machine that never ran must be stopped too.
       const isDue = ({ state }: VmRow) => state !== 'deleting';
       await halt(deps, vmId, { isDue, reason: stoppedBecause('account_closed') });
       await deleter.remove(BY_CLOUDLET, vmId);

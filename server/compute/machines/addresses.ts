@@ -32,8 +32,8 @@ export class AddressPool {
   }
 
   /**
-   * Allocates an address that no machine has and on which no other program of this host listens at these
-   * ports. Throws `no_free_address`.
+   * Allocates an address that no machine has and on which no other program of this host listens at
+   * these ports. Throws `no_free_address`.
    */
   async take(guestPorts: readonly number[]): Promise<string> {
     let refused = 0;
@@ -61,7 +61,7 @@ export class AddressPool {
     });
   }
 
-  /** Claims the blocks of existing machines' addresses. Resolves with those that another cloud has. */
+  /** Claims the blocks of existing machines' addresses. Resolves with the addresses held by another cloud. */
   async claimTaken(): Promise<string[]> {
     const blocks = new Set([...this.#taken].map((index) => index - (index % BLOCK)));
     const bases = [...blocks].map((block) => toText(this.#first + block));
@@ -72,7 +72,7 @@ export class AddressPool {
   /** Marks an address that turned out to be in use. */
   markTaken(address: string): void {
     const index = toNumber(address) - this.#first;
-    // The address belongs to a pool that the operator has changed since.
+    // The operator has changed the pool since the address was assigned.
     if (index < 0 || index >= this.#size) return;
     this.#taken.add(index);
     this.#next = (index + 1) % this.#size;

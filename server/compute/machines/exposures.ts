@@ -69,8 +69,8 @@ export class Exposures {
   }
 
   /**
-   * A connection to that TCP port of the machine's own guest, in its present run; null: nothing answers.
-   * Throws `engine_unavailable`.
+   * A connection to that TCP port of the machine's own guest, in its present run; null: the port
+   * does not respond. Throws `engine_unavailable`.
    */
   async dial(row: VmRow, port: number): Promise<Socket | null> {
     const { ingress, hypervisor } = this.#deps;

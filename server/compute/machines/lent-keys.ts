@@ -1,6 +1,6 @@
 /**
- * SSH keys that are lent to machines: a guest that is to let somebody in asks for them over its private
- * network, so a key opens a machine that was made without it, and ends by itself. They are kept in memory:
+ * SSH keys lent to machines: a guest asks for them over its private network at each login, so a key
+ * opens a machine that was created without it, and expires by itself. They are kept in memory:
  * after a restart of Cloudlet a client lends again.
  */
 import { createHash } from 'node:crypto';
@@ -25,7 +25,7 @@ export interface LentKeysDeps {
   readonly isCurrent: (principal: Principal) => Awaitable<boolean>;
 }
 
-/** OpenSSH waits as long for a log-in. */
+/** OpenSSH waits this long for a login. */
 const LENT_MS = 120_000;
 const MAX_PER_VM = 10;
 const MAX_PER_ACCOUNT = 100;
@@ -62,8 +62,8 @@ export class LentKeys {
   }
 
   /**
-   * Lends the key; one that is lent already lasts from now on. One that the machine was made with is not
-   * lent. Throws `invalid_request`, `vm_not_found`, and `overloaded` when too many are lent.
+   * Lends the key; the time of a lent key starts again. A key that the machine was created with is
+   * not lent. Throws `invalid_request`, `vm_not_found`, and `overloaded` if too many are lent.
    */
   async lend(principal: Principal, vmId: string, publicKey: string): Promise<LentKey> {
     const { clock, changes, announce, find } = this.#deps;
@@ -128,7 +128,7 @@ export class LentKeys {
   }
 }
 
-/** The form of `ssh-keygen -l`. */
+/** The format of `ssh-keygen -l`. */
 function fingerprintOf(line: string): string {
   const bytes = Buffer.from(line.split(' ')[1] ?? '', 'base64');
   return `SHA256:${createHash('sha256').update(bytes).digest('base64').replace(/=+$/, '')}`;

@@ -17,7 +17,7 @@ import type { VmBilling } from './vm-billing.ts';
 import type { VmRow, VmStore } from './vm-store.ts';
 import type { VmViews } from './vm-view.ts';
 
-/** A change of a machine's state, with the columns that change. */
+/** A change of a machine's state, with the changed columns. */
 export interface Happening {
   readonly event: VmEvent;
   readonly desired?: VmRow['desired_state'];
@@ -69,9 +69,10 @@ export class Lifecycle {
   }
 
   /**
-   * Stores the state after `happening.event`, with the answer of `call`. Throws what the table of transitions
-   * refuses, `write_conflict` when the row has changed since it was read, and, for a start,
-   * `insufficient_credits`, `quota_exceeded`, `insufficient_capacity` and `account_suspended`.
+   * Stores the state after `happening.event`, with the response to `call`. Throws the refusals of
+   * the transition table, `write_conflict` if the row has changed since it was read, and, for a
+   * start, `insufficient_credits`, `quota_exceeded`, `insufficient_capacity` and
+   * `account_suspended`.
    */
   async apply(before: VmRow, happening: Happening, call: Recorder = BACKGROUND): Promise<VmRow> {
     const { changes, clock, store, announce, views } = this.#deps;
@@ -174,8 +175,8 @@ function typeOf(before: VmRow, after: VmRow): VmEventType | undefined {
   if (after.state === 'error') return 'vm.failed';
   // Back to the state before a start that was not possible.
   if (before.state === 'starting' && after.state !== 'stopping') return 'vm.failed';
-  // The host went down under it.
+  // The host went down while it ran.
   if (before.state === 'running' && after.state === 'starting') return 'vm.stopped';
-  // A machine that never started is stopped without an announcement.
+  // A machine that never started stops without an event.
   return after.state === 'stopped' && before.state !== 'created' ? 'vm.stopped' : undefined;
 }

@@ -29,7 +29,7 @@ export interface MachineOriginsDeps {
   readonly assertSpace: (bytes: number) => void;
 }
 
-/** The machine of a point, and its files. */
+/** The machine in a point, and its files. */
 export interface FoundOrigin {
   readonly row: VmRow;
   readonly origin: GuestOrigin;
@@ -51,8 +51,8 @@ export class MachineOrigins {
   }
 
   /**
-   * The usable points since the account was made, newest first, for a machine of the account, or one that it
-   * had. Throws `vm_not_found`.
+   * The usable points since the account was created, newest first, for a machine of the account, or
+   * one that it had. Throws `vm_not_found`.
    */
   async list({ accountId }: Principal, vmId: string): Promise<VmPoint[]> {
     if (!(await this.#deps.store.wasOf(accountId, vmId))) {
@@ -69,8 +69,8 @@ export class MachineOrigins {
   }
 
   /**
-   * Runs `work` with the caller's machine as it is in the point. Throws `point_not_found` for a point that
-   * does not have it, `overloaded` as RestoreTurns.inPortions() does.
+   * Runs `work` with the caller's machine as it is in the point. Throws `point_not_found` for a
+   * point that does not have it, `overloaded` like RestoreTurns.inPortions().
    */
   async during<T>(
     principal: Principal,

@@ -23,7 +23,7 @@ import type { VmViews } from './vm-view.ts';
 
 const DEFAULT_REGION = 'us-east-1';
 
-/** Throws `insufficient_capacity` when this process may not open so many more files. */
+/** Throws `insufficient_capacity` if this process may not open this many more files. */
 export interface OpenFiles {
   assertFree(more: number): void;
 }
@@ -73,7 +73,7 @@ interface VmRequest {
 
 export class Machines {
   readonly #deps: MachinesDeps;
-  /** Have a disk and perhaps no row yet; not orphans. */
+  /** Guests with a disk and perhaps no row yet; not orphans. */
   readonly #beingCreated = new Set<string>();
 
   constructor(deps: MachinesDeps) {
@@ -82,8 +82,8 @@ export class Machines {
 
   /**
    * Throws `invalid_request`, `image_not_found`, `insufficient_credits`, `insufficient_capacity`,
-   * `no_free_address`, and the engine's error for a disk it cannot create (`out_of_space`). `from`: throws
-   * what MachineOrigins.during() does. Leaves nothing behind on failure.
+   * `no_free_address`, and the engine's error for a disk that it cannot create (`out_of_space`).
+   * `from`: throws the errors of MachineOrigins.during(). Leaves nothing behind on failure.
    */
   async create(call: Call, input: NewVm): Promise<Vm> {
     const { from } = input;
@@ -168,7 +168,7 @@ export class Machines {
     return this.#beingCreated.has(vmId);
   }
 
-  /** The machine gets passwords, so its maker must be allowed to read them. */
+  /** The machine gets passwords, so its creator must be allowed to read them. */
   async #assertDatabases(principal: Principal, names: readonly string[]): Promise<void> {
     if (!permits(principal, 'databases:write'))
       throw new AppError(

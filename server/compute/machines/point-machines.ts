@@ -11,8 +11,8 @@ export interface GuestFiles {
 /** Lists the disks of a guest for an export. */
 export interface GuestDisks {
   /**
-   * The disk, and after it the image that it stores only differences from, if any, under the name that the
-   * disk calls it by. Empty for a guest that was never prepared.
+   * The disk, followed by its backing image, if any, under the name by which the disk refers to it.
+   * Empty for a guest that was never prepared.
    */
   disksOf(guest: GuestOnImage, signal: AbortSignal): readonly Pick<GuestFile, 'path' | 'open'>[];
 }

@@ -31,7 +31,7 @@ export interface PowerControlDeps {
 export interface StopRequest {
   /** 0: immediately. */
   readonly graceMs?: number | undefined;
-  /** Why, when the owner did not request the stop. */
+  /** Why, if the owner did not request the stop. */
   readonly reason?: Reason | undefined;
 }
 

@@ -27,7 +27,7 @@ export type ReconcileStep =
   | 'stop'
   /** The guest runs although it should not: end it; the row is right. */
   | 'end_stray'
-  /** The guest is gone and should not be. */
+  /** The guest is gone although it should run. */
   | 'note_gone'
   | 'delete';
 
@@ -67,7 +67,7 @@ export interface ReconcilerDeps {
 
 export class Reconciler {
   readonly #deps: ReconcilerDeps;
-  /** Machines whose guest was found gone once: machine → generation of its row. */
+  /** Machines whose guest was missing once: machine → generation of its row. */
   readonly #suspects = new Map<string, number>();
 
   constructor(deps: ReconcilerDeps) {
@@ -75,9 +75,9 @@ export class Reconciler {
   }
 
   /**
-   * Brings row and guest together again. Does nothing while an action runs on the machine: that one knows
-   * more. A guest that is gone is noted the second time it is found so, unless `isSure`: how it ended may be
-   * about to be told. Throws what the engine says; the row then says it too.
+   * Reconciles row and guest. Does nothing while an action runs on the machine, which knows more. A
+   * missing guest counts from the second time, unless `isSure`: a report of its end may be on its
+   * way. Throws the engine's error, which the row then shows too.
    */
   async reconcile(vmId: string, { isSure }: { readonly isSure: boolean }): Promise<void> {
     const { hypervisor, store, turns } = this.#deps;
@@ -133,7 +133,7 @@ export class Reconciler {
       this.#deps.exposures.begin(row.vm_id);
       return;
     }
-    // The engine has another run than the row: the engine is right.
+    // If the engine has another run than the row, the engine is right.
     await this.#deps.turns.act(known('start', row), () => this.#boot(row, fact.runningSince));
   }
 

@@ -68,7 +68,7 @@ const SHUT_DOWN_UNSEEN: Reason = {
   message: 'The virtual machine shut down while Cloudlet was not running, before its stop completed',
 };
 
-/** The change for a guest that ended while nobody watched. */
+/** The change for a guest that ended while not monitored. */
 export type UnseenEnd = Required<Pick<Happening, 'event' | 'desired' | 'reason'>>;
 
 export const CRASHED_UNSEEN: UnseenEnd = {
@@ -130,8 +130,8 @@ export class Runs {
   }
 
   /**
-   * Brings the machine to `stopped`, through the engine unless it never ran. Throws errors of the table and
-   * the engine.
+   * Brings the machine to `stopped`, through the engine unless it never ran. Throws errors of the
+   * transition table and the engine.
    */
   async halt(row: VmRow, { graceMs, call, signal, reason }: HaltOptions): Promise<VmRow> {
     const { hypervisor, lifecycle, exposures } = this.#deps;
@@ -243,7 +243,7 @@ const BASE = 10;
 /** Used if the machines' address pool already uses 10.64.0.0/11. */
 const OTHER_BASE = 100;
 
-/** A machine's place in its network, made of its own MAC and address; undefined: it has no address. */
+/** A machine's place in its network, derived from its own MAC and address; undefined: it has no address. */
 export function privateLinkOf(vm: {
   readonly mac: string;
   readonly address: string | null;

@@ -34,7 +34,7 @@ export const VM_EVENTS = [
   /** The guest ended by itself. */
   'powered_off',
   'crashed',
-  /** The host went down under it; its desired state is running. */
+  /** The host went down while it ran; its desired state is running. */
   'host_restarted',
 ] as const;
 export type VmEvent = (typeof VM_EVENTS)[number];

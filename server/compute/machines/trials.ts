@@ -27,7 +27,7 @@ interface TriedMachine {
 }
 
 /**
- * Boots it to its first sign of life, and ends it. Rejects when there is none; throws CheckSkipped when
+ * Boots it to its first sign of life, and ends it. Rejects if there is none; throws CheckSkipped if
  * this host cannot boot it.
  */
 export async function tryMachine(

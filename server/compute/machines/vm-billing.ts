@@ -14,7 +14,7 @@ export interface BilledVm {
   readonly disk_gb: number;
 }
 
-/** A machine to be created or started. */
+/** A machine about to be created or started. */
 export interface WantedVm {
   readonly account_id: number;
   readonly plan: string;
@@ -50,14 +50,14 @@ export interface VmBilling {
    */
   memoryTaken(vm: BilledVm): Promise<readonly Statement[]>;
   /**
-   * Statements for a start like those of memoryTaken(): all accounts that are not trusted may have `allMb`
-   * together, and each `eachMb`. Throws `insufficient_capacity`; none for an account that is trusted.
+   * Statements for a start like those of memoryTaken(): all untrusted accounts may use `allMb`
+   * together, and each `eachMb`. Throws `insufficient_capacity`; none for a trusted account.
    */
   shareTaken(
     vm: BilledVm,
     shares: { readonly allMb: number; readonly eachMb: number },
   ): Promise<readonly Statement[]>;
-  /** Reserves credits before a start. Throws `insufficient_credits`; retried as created(). */
+  /** Reserves credits before a start. Throws `insufficient_credits`; retried like created(). */
   reserved(vm: BilledVm): Promise<readonly Statement[]>;
   /** Returns the unused reserve after a run or a failed start. */
   released(vm: BilledVm): Promise<readonly Statement[]>;

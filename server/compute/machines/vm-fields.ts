@@ -43,7 +43,7 @@ export function assertVmFields(given: Partial<NewVm>): void {
   assertFields(problems);
 }
 
-/** Throws like assertVmFields. */
+/** Throws the errors of assertVmFields. */
 export function checkNewVm(input: NewVm): CheckedVm {
   assertVmFields(input);
   const type = findInstanceType(input.instance_type);

@@ -46,7 +46,7 @@ export interface VmViewsDeps {
   readonly billing: VmPricing;
   readonly hypervisor: Pick<Hypervisor, 'waiting'>;
   readonly ingress: Pick<Ingress, 'ports'>;
-  /** Whether machines that were created so may open outbound connections; false: no machine may. */
+  /** Whether machines created with this setting may open outbound connections; false: no machine may. */
   readonly outbound: boolean;
 }
 

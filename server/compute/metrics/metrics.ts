@@ -50,8 +50,8 @@ export class Metrics {
   }
 
   /**
-   * Current metrics: zeros when the machine does not run, null where unknown. With any of `from`, `to` and
-   * `step`, includes the history. Throws `vm_not_found` and `invalid_request`.
+   * Current metrics: zeros if the machine does not run, null if unknown. With any of `from`, `to`
+   * and `step`, includes the history. Throws `vm_not_found` and `invalid_request`.
    */
   async read(principal: Principal, vmId: string, text: RangeText): Promise<VmMetrics> {
     const { clock, store, sampler, find } = this.#deps;

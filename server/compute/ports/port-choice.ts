@@ -1,13 +1,13 @@
 /**
- * Chooses public ports. Ports cost nothing, so a machine that does not run would keep its own from others for
- * ever: after a day without a run it may be given to whoever asks when none is free.
+ * Chooses public ports. Ports cost nothing, so a stopped machine would keep its own forever: after
+ * a day without a run it may be reassigned when none is free.
  */
 import type { Clock } from '../../platform/clock.ts';
 import { AppError, invalidField } from '../../platform/errors.ts';
 import type { PublicListeners, PublishingRules } from './published-ports.ts';
 import type { IdlePort, PublishedPortsStore, PublishedRow } from './published-ports-store.ts';
 
-/** A machine that has not run for so long may lose its public ports, ms. */
+/** A machine that has not run for this long may lose its public ports, ms. */
 export const IDLE_MS = 24 * 3_600_000;
 
 /** A chosen port; the caller must call done(). */
@@ -33,13 +33,13 @@ export class PortChoice {
     this.#deps = deps;
   }
 
-  /** The port itself. Throws `invalid_request` and `port_taken`. */
+  /** Exactly this port. Throws `invalid_request` and `port_taken`. */
   async wanted(port: number): Promise<ChosenPort> {
     const { rules, listeners, store } = this.#deps;
     const { first, last } = this.#range();
     if (port < first || port > last) throw invalidField('public_port', `must be from ${first} to ${last}`);
     if (rules.reserved.has(port)) throw portTaken({ public_port: port, hostname: null });
-    // A port of another account that is closed now is free to the host; the row decides.
+    // A closed port of another account is free to the host; the row decides.
     const isOfMachine = (await store.publicPorts()).includes(port);
     if (isOfMachine || !(await listeners.isFree(port)))
       throw portTaken({ public_port: port, hostname: null });
@@ -67,7 +67,7 @@ export class PortChoice {
     });
   }
 
-  /** The port is stored, or not wanted any more. */
+  /** The port is stored, or no longer needed. */
   done({ port }: ChosenPort): void {
     this.#chosen.delete(port);
   }

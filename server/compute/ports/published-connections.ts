@@ -1,6 +1,6 @@
 /**
- * Connections through published ports. All accounts share a number of them, and the visitors of an account
- * its part: anybody may open some and then say nothing.
+ * Connections through published ports. All accounts share a limit, and the visitors of an account
+ * its share: anybody may open connections and leave them idle.
  */
 import type { Socket } from 'node:net';
 import type { WriteBehind } from '../../metadata/change.ts';
@@ -51,7 +51,7 @@ export class PublishedConnections {
     this.#all = new SharedSlots(deps.maxConnections);
   }
 
-  /** null: nothing answers, or the visitor gets no slot. Never rejects. */
+  /** null: the port does not respond, or the visitor gets no slot. Never rejects. */
   async dial(visit: Visit, connect: () => Promise<Socket | null>): Promise<Socket | null> {
     const { vmId } = visit;
     let socket: Socket | null = null;
@@ -85,7 +85,7 @@ export class PublishedConnections {
     }
   }
 
-  /** Hands the bytes sent since the last call to billing. */
+  /** Reports the bytes sent since the last call to billing. */
   countSent(): void {
     for (const entry of this.#open) this.#count(entry);
   }

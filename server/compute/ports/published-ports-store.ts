@@ -54,7 +54,7 @@ export class PublishedPortsStore {
     );
   }
 
-  /** Changes no row when the machine has run since `before`, or has another port by now. */
+  /** Changes no row if the machine has run since `before`, or has another port by now. */
   giveAway({ port_id, public_port }: IdlePort, before: number): Statement {
     return {
       sql: `UPDATE vm_ports SET former_port = public_port, public_port = NULL

@@ -1,6 +1,6 @@
 /**
- * Published ports: a TCP port of a machine that everyone who reaches this host can reach, on a port of the
- * host or, for HTTP, under a host name. They answer while the machine runs.
+ * Published ports: a TCP port of a machine that everyone who reaches this host can reach, on a port
+ * of the host or, for HTTP, under a host name. They respond while the machine runs.
  */
 import type { Socket } from 'node:net';
 import type { Call } from '../../calls/principal.ts';
@@ -25,16 +25,16 @@ import { RESERVED_HOSTNAMES } from './reserved-hostnames.ts';
 /** Limit of accounts with only sign-up credits, which anyone can register. */
 const MAX_UNTRUSTED = 5;
 
-/** Connects to a TCP port of the machine's guest, in its present run; null: nothing answers. */
+/** Connects to a TCP port of the machine's guest, in its present run; null: the port does not respond. */
 export type Dial = (guestPort: number) => Promise<Socket | null>;
 
 /**
- * Connects a visitor, named as by sourceOf(), to the machine's port; null: nothing answers, or no slot is
- * free.
+ * Connects a visitor, named as by sourceOf(), to the machine's port; null: the port does not
+ * respond, or no slot is free.
  */
 export type ForVisitor = (source: string) => Promise<Socket | null>;
 
-/** Ports of this host on which machines answer. */
+/** Ports of this host that lead to machines. */
 export interface PublicListeners {
   /** Resolves with why the port is closed, for its owner; null: it listens. */
   open(port: number, dial: ForVisitor): Promise<string | null>;
@@ -47,9 +47,9 @@ export interface PublicListeners {
 export interface PublishingRules {
   /** The ports that may be published, both ends included; null: none. */
   readonly range: { readonly first: number; readonly last: number } | null;
-  /** Ports of the range that this cloud listens on itself. */
+  /** Ports of the range that this cloud itself listens on. */
   readonly reserved: ReadonlySet<number>;
-  /** Domain below which machines have names; empty: none. */
+  /** Domain of machines' host names; empty: none. */
   readonly domain: string;
   /** Maximum per account. */
   readonly max: number;
@@ -108,8 +108,9 @@ export class PublishedPorts {
   }
 
   /**
-   * Throws `vm_not_found`, `port_taken` for a port or name of someone else or of another program,
-   * `too_many_ports`, `no_free_port`, and `invalid_request` for what this cloud does not publish.
+   * Throws `vm_not_found`, `port_taken` for a port or name of another account or program,
+   * `too_many_ports`, `no_free_port`, and `invalid_request` for a port or name outside the
+   * published range or domain.
    */
   async publish(call: Call, vmId: string, wanted: NewPublishedPort): Promise<PublishedPort> {
     const { find, changes, store, resting, clock } = this.#deps;
@@ -157,7 +158,7 @@ export class PublishedPorts {
     if (vm !== undefined) change.addAll(announce(portChanged(vm, row, clock.now())));
   }
 
-  /** Replaces a machine's ports that were given away while it was stopped; none stays without a port. */
+  /** Replaces a machine's ports that were reassigned while it was stopped; none is left without a port. */
   async #regain({ row: vm }: Run): Promise<void> {
     const { store, changes, clock, announce } = this.#deps;
     const rows: PublishedRow[] = await store.listOf(vm.vm_id);
@@ -213,14 +214,14 @@ export class PublishedPorts {
     await this.#refresh(row.vm_id);
   }
 
-  /** The run is over. Never rejects. */
+  /** The run has ended. Never rejects. */
   async closed(vmId: string): Promise<void> {
     const run = this.#runs.get(vmId);
     this.#runs.delete(vmId);
     if (run !== undefined) await this.#inTurn(vmId, () => this.#match(run, []));
   }
 
-  /** Ends all connections; machines go on. */
+  /** Ends all connections; machines continue. */
   async close(): Promise<void> {
     await Promise.all([...this.#runs.keys()].map((vmId) => this.closed(vmId)));
   }
@@ -330,7 +331,7 @@ export class PublishedPorts {
   }
 }
 
-/** Names of other scripts, `xn--…` (RFC 5890 §2.3.1), can look like any other. */
+/** Punycode names, `xn--…` (RFC 5890 §2.3.1), can look like any other. */
 function isReserved(hostname: string): boolean {
   return RESERVED_HOSTNAMES.has(hostname) || /^..--/.test(hostname);
 }

@@ -1,6 +1,6 @@
 /** Host names below CLOUDLET_APPS_DOMAIN that users cannot take. */
 
-/** Names that programs ask for by themselves: mail, discovery, proofs of who has a domain. */
+/** Names that programs request by themselves: mail, discovery, proofs of domain ownership. */
 const OF_PROGRAMS = [
   ...[
     'autoconfig',
@@ -57,7 +57,7 @@ const OF_PROGRAMS = [
   ...['crl', 'ocsp', 'openpgpkey', 'whois', 'ntp', 'ldap', 'kerberos', 'caldav', 'carddav', 'sip', 'vpn'],
 ];
 
-/** Names that look like part of the cloud, or that people would type a password into. */
+/** Names that look like part of the cloud, or under which people would type a password. */
 const OF_THE_CLOUD = [
   ...['account', 'accounts', 'admin', 'administrator', 'api', 'assets', 'auth', 'authn', 'billing', 'cdn'],
   ...[

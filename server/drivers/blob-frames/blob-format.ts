@@ -1,8 +1,8 @@
 /**
- * How a blob lies on disk: frames of 64 KiB of plaintext (the last may be shorter, or empty for an empty
- * blob), each followed by a tail. Plain: the bytes, then a CRC-32 (zlib's, little-endian). Encrypted:
- * AES-256-GCM ciphertext, then the 16-byte tag. Lengths follow from BlobRef.sizeBytes, so no header is
- * needed.
+ * How a blob is stored on disk: frames of 64 KiB of plaintext (the last may be shorter, or empty
+ * for an empty blob), each followed by a tail. Plain: the bytes, then a CRC-32 (zlib's,
+ * little-endian). Encrypted: AES-256-GCM ciphertext, then the 16-byte tag. Lengths follow from
+ * BlobRef.sizeBytes, so no header is needed.
  */
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
@@ -34,9 +34,10 @@ export function fileLength(sizeBytes: number, tailBytes: number): number {
 }
 
 /**
- * The directory of a blob. From the end of the id, which is random: its beginning is the time, which would
- * put all of a day's blobs in one directory. 1,024 directories in one level: with two levels of 1,024 each
- * nearly every blob makes a directory of its own, and no two writers ever share the fsync of one.
+ * The directory of a blob: the end of its id, which is random; the beginning is the time, which
+ * would put all of a day's blobs in one directory. 1,024 directories in one level: with two levels
+ * of 1,024 each nearly every blob would create its own directory, and no two writers would share an
+ * fsync.
  */
 export function blobDirectory(name: string): string {
   if (!isId('blob', name)) throw new Error('not the name of a blob');
@@ -49,8 +50,9 @@ export function blobPath(name: string): string {
 }
 
 /**
- * Where the CRC of a frame starts. Name, position and last-flag are in it, so that a frame of another blob,
- * from another position or from a longer blob fails its check (a CRC keeps any difference of the seed).
+ * Initial value of a frame's CRC. It includes name, position and last-flag, so that a frame of
+ * another blob, from another position or from a longer blob fails its check (a CRC keeps any
+ * difference of the seed).
  */
 export function crcSeed(nameCrc: number, index: number, last: boolean): number {
   const position = Buffer.alloc(9);
@@ -60,8 +62,8 @@ export function crcSeed(nameCrc: number, index: number, last: boolean): number {
 }
 
 /**
- * 7 bytes that begin every nonce of a blob. Derived, not random: the data key belongs to this blob alone, so
- * the counter is enough to keep nonces apart, and nothing needs to be stored.
+ * The first 7 bytes of every nonce of a blob. Derived, not random: the data key belongs to this
+ * blob alone, so the counter is enough to keep nonces distinct, and nothing needs to be stored.
  */
 export function noncePrefix(name: string): Buffer {
   return createHash('sha256').update('cloudlet blob nonce\0').update(name).digest().subarray(0, 7);

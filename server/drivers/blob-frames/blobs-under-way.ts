@@ -1,4 +1,4 @@
-/** Blobs that are written and read now, of a store that keeps frames: in files or in S3. */
+/** Blobs being written and read, in a store of frames: files or S3. */
 import { AppError } from '../../platform/errors.ts';
 import type { BlobRange, BlobReader, BlobRef } from '../../storage/blobs/blobs.ts';
 import { SlotPool } from './slot-pool.ts';
@@ -17,7 +17,7 @@ interface Reading {
 export class BlobsUnderWay {
   readonly #slots = new SlotPool();
   readonly #writers = new Map<string, SlotWriter>();
-  /** Finished, and perhaps about to be named by a commit. */
+  /** Finished, and perhaps about to be referenced by a commit. */
   readonly #unreleased = new Set<string>();
   #closed = false;
 
@@ -26,7 +26,7 @@ export class BlobsUnderWay {
     if (this.#closed) throw new AppError('shutting_down', 'The store is closing.');
   }
 
-  /** Throws as assertOpen() does, and an Error for a key that cannot seal. */
+  /** Throws the errors of assertOpen(), and an Error for a key that cannot seal. */
   assertMayWrite(dataKey: Uint8Array | null): void {
     this.assertOpen();
     if (dataKey !== null && dataKey.length !== KEY_BYTES) throw new Error('a data key has 32 bytes');
@@ -47,7 +47,7 @@ export class BlobsUnderWay {
     return writer;
   }
 
-  /** Whether there is anything to read. Throws like assertOpen(), and the abort reason. */
+  /** Whether there is anything to read. Throws the errors of assertOpen(), and the abort reason. */
   mayRead({ ref, range, reader }: Reading): boolean {
     this.assertOpen();
     const isWanted = hasBytes(ref, range);
@@ -63,7 +63,7 @@ export class BlobsUnderWay {
     await new SlotReading({ ref, range, ...reader, slots: this.#slots, source, ...pace }).run();
   }
 
-  /** Names of the blobs whose writers are not at their end. */
+  /** Names of the blobs with unfinished writers. */
   names(): Iterable<string> {
     return this.#writers.keys();
   }

@@ -1,6 +1,6 @@
 /**
- * The digests of a blob: each is computed by a worker thread, while others store the bytes. Here are both
- * sides: who hands out the slots on the event loop, and what a thread does with them.
+ * The digests of a blob: each is computed by a worker thread, while others store the bytes. Both
+ * sides are here: the event loop, which distributes the slots, and the threads.
  */
 import { type Digest, type DigestName, type Digests, newDigest } from '../../../libs/s3-wire/index.ts';
 import type { Slot } from './slot-pool.ts';
@@ -27,7 +27,7 @@ export interface DigestReply {
   readonly pieces?: readonly string[];
 }
 
-/** Forgets the digests of a stream. */
+/** Drops the digests of a stream. */
 export interface DropDigests {
   readonly op: 'drop digests';
   readonly stream: number;
@@ -84,13 +84,13 @@ export class DigestStreams {
     );
   }
 
-  /** Hands on the pieces of an answer. */
+  /** Passes on the pieces of an answer. */
   took({ digests, pieces = [] }: DigestReply): Digests | undefined {
     if (pieces.length > 0) this.#onPieces?.(pieces);
     return digests;
   }
 
-  /** The blob is gone. A thread that is dead has forgotten it. */
+  /** The blob is gone. A dead thread no longer has it. */
   discard(): void {
     for (const thread of this.#threads?.keys() ?? []) {
       thread.request({ op: 'drop digests', stream: this.#stream }).catch(() => {});

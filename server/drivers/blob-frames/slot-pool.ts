@@ -5,9 +5,12 @@ export const SMALL_SLOT_BYTES = CHUNK_BYTES;
 export const CHUNKS_PER_SLOT = 8;
 export const LARGE_SLOT_BYTES = CHUNKS_PER_SLOT * CHUNK_BYTES;
 
-/** Slots in use above which only small ones are given out: a thousand slow clients then hold 64 KiB each. */
+/**
+ * Above this number of slots in use only small ones are handed out: a thousand slow clients then
+ * use 64 KiB each.
+ */
 const BUDGET_BYTES = 48 * 2 ** 20;
-/** Kept for the next user; more goes back to the collector. */
+/** Slots kept for the next user; others are left to the garbage collector. */
 const MAX_IDLE_BYTES = 32 * 2 ** 20;
 
 export interface Slot {

@@ -1,7 +1,7 @@
 /**
- * The event loop's side of one read: threads fill slots with verified chunks, and the sink takes them in
- * order. A prompt sink gets large slots, with the next ones read ahead; a slow one gets small ones, and
- * holds no others.
+ * The event loop's side of a read: threads fill slots with verified chunks, and the sink receives
+ * them in order. A fast sink gets large slots, with the next ones read ahead; a slow one gets small
+ * ones, without read-ahead.
  */
 import { AppError } from '../../platform/errors.ts';
 import type { BlobRange, BlobReader, BlobRef } from '../../storage/blobs/blobs.ts';
@@ -27,7 +27,7 @@ interface Part extends Pick<SlotRequest, 'slot' | 'firstChunk' | 'chunks'> {
 
 /** The origin of the chunks. */
 export interface SlotSource {
-  /** Resolves with the number of good chunks, from the first. Rejects with what reading rejects with. */
+  /** Resolves with the number of intact chunks, from the first. Rejects with the errors of reading. */
   read(request: SlotRequest): Promise<number>;
   /** Called when the sink is slow. */
   rest?(): void;
@@ -42,17 +42,17 @@ export interface SlotReadingDeps extends BlobReader {
   readonly source: SlotSource;
   /** A sink is slow if a slot takes longer, ms. */
   readonly stallMs: number;
-  /** Slots read ahead for a prompt sink. */
+  /** Slots read ahead for a fast sink. */
   readonly readAhead: number;
-  /** Whether the sink counts as prompt before it has shown it. */
+  /** Whether a sink counts as fast before its speed is known. */
   readonly isPrompt: boolean;
   /** A short read uses one large slot. */
   readonly isWholeAtOnce: boolean;
 }
 
 /**
- * False: there is nothing to hand over. An empty blob has a frame, and whoever reads it wants to know that it
- * is good. Throws `range_not_satisfiable`.
+ * False: there are no bytes. An empty blob still has a frame, which is verified. Throws
+ * `range_not_satisfiable`.
  */
 export function hasBytes({ sizeBytes }: BlobRef, { start, end }: BlobRange): boolean {
   if (!(start >= 0 && start <= end && end <= sizeBytes)) {
@@ -65,7 +65,7 @@ export class SlotReading {
   readonly #deps: SlotReadingDeps;
   readonly #endChunk: number;
   #nextChunk: number;
-  /** Asked for, not yet handed over, in order. */
+  /** Requested, but not yet passed on, in order. */
   #ahead: Part[] = [];
   #slotBytes = SMALL_SLOT_BYTES;
   #isPrompt: boolean;
@@ -83,8 +83,8 @@ export class SlotReading {
   }
 
   /**
-   * Resolves when the sink has taken everything. Rejects with the source's error, the sink's, the signal's
-   * reason, or the fault `damaged`.
+   * Resolves when the sink has accepted everything. Rejects with the source's error, the sink's,
+   * the signal's reason, or the fault `damaged`.
    */
   async run(): Promise<void> {
     const { signal, source } = this.#deps;
@@ -142,7 +142,7 @@ export class SlotReading {
       }
       if (goodChunks < part.chunks) throw damaged(`blob ${ref.name}, chunk ${part.firstChunk + goodChunks}`);
     } finally {
-      // After an abort the sink, or the thread, may still be at the memory.
+      // After an abort the sink, or the thread, may still use the memory.
       if (inUse === undefined) slots.give(part.slot);
       else slots.forfeit(part.slot);
     }

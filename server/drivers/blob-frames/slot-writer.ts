@@ -1,6 +1,6 @@
 /**
- * The event loop's side of a write: it copies bytes into slots and hands them to a target, whose threads
- * digest, seal and store them.
+ * The event loop's side of a write: it copies bytes into slots and passes them to a target, whose
+ * threads digest, seal and store them.
  */
 import type { Digests } from '../../../libs/s3-wire/index.ts';
 import { AppError } from '../../platform/errors.ts';
@@ -8,8 +8,8 @@ import type { BlobWriter, WrittenBlob } from '../../storage/blobs/blobs.ts';
 import { LARGE_SLOT_BYTES, type Slot, type SlotPool, SMALL_SLOT_BYTES } from './slot-pool.ts';
 
 /**
- * Slots on their way to the target before the caller is asked to wait: 3 MiB, or the slower thread starves at
- * times.
+ * Slots sent to the target before the caller is asked to wait: 3 MiB, because with fewer the slower
+ * thread is sometimes idle.
  */
 const MAX_IN_FLIGHT = 6;
 
@@ -25,9 +25,9 @@ export interface SlotContent {
 /** Receives the slots of a writer, in order. */
 export interface SlotTarget {
   /**
-   * Takes the bytes of a slot: whole chunks, unless they are the last. One promise for each user of the slot,
-   * which is given back when all have settled. After the last slot, resolved means durable, and they resolve
-   * to the digests of the plaintext.
+   * Receives the bytes of a slot: whole chunks, unless they are the last. Returns one promise per
+   * user of the slot, which is released when all have settled. After the last slot, resolved means
+   * durable, and they resolve to the digests of the plaintext.
    */
   send(slot: Slot, content: SlotContent): readonly Promise<Digests | undefined>[];
   /** Converts the first failure for the caller. Called once. */
@@ -46,7 +46,7 @@ export interface SlotWriterDeps {
   readonly target: SlotTarget;
   /** Called once, when the blob is finished or gone. */
   readonly onEnd: (state: 'finished' | 'aborted') => void;
-  /** The sweeper may judge the blob by its row. May be called more than once. */
+  /** The sweeper may decide about the blob by its row. May be called more than once. */
   readonly onRelease: () => void;
 }
 

@@ -7,20 +7,20 @@ export interface Numbered<T> {
 }
 
 /**
- * A request on its way. To share memory with a message costs many times what the rest of it does, so a
- * slot is shared with a thread once, under a number, and only named from then on.
+ * A request being sent. Sharing memory with a message costs many times more than the rest of it, so
+ * a slot is shared with a thread once, under a number, and referenced by the number afterwards.
  */
 export interface Sent {
   readonly id: number;
-  /** The request, its slot left out. */
+  /** The request without its slot. */
   readonly body: object;
   /** Number of the request's slot, or null. */
   readonly slot: number | null;
-  /** The first time the thread meets that slot. */
+  /** Set when the thread receives that slot for the first time. */
   readonly memory: SharedArrayBuffer | null;
 }
 
-/** The slot is not used elsewhere any more. */
+/** The slot is no longer used elsewhere. */
 export interface Forget {
   readonly forget: number;
 }

@@ -42,7 +42,7 @@ export interface ThreadProgram {
 export class BlobThread<Request extends object, Reply> {
   readonly #worker: Worker;
   readonly #waiting = new Map<number, Waiting<Reply>>();
-  /** Numbers of the slots it has met. */
+  /** Numbers of the slots that it has received. */
   readonly #slots = new Set<number>();
   #nextId = 0;
   #alive = true;
@@ -154,8 +154,8 @@ export class WorkerPool<Request extends object, Reply> {
   }
 
   /**
-   * The least loaded thread. A thread takes 12 MB of memory: it is started once those before it have work.
-   * Throws AppError `overloaded` when none is alive.
+   * The least loaded thread. A thread uses 12 MB of memory, so it is started only when the running
+   * ones are busy. Throws AppError `overloaded` if none is alive.
    */
   pick(): BlobThread<Request, Reply> {
     let best: BlobThread<Request, Reply> | undefined;

@@ -8,7 +8,7 @@ import { CHUNKS_PER_SLOT, LARGE_SLOT_BYTES } from '../blob-frames/slot-pool.ts';
 export const BLOCK_BYTES = 4096;
 
 const WASM_PAGE_BYTES = 65_536;
-/** Space for a slot in frames, behind the part of a block that was left of the one before. */
+/** Space for a slot in frames, after the incomplete block of the previous one. */
 const AREA_PAGES = Math.ceil(
   (LARGE_SLOT_BYTES + CHUNKS_PER_SLOT * TAG_BYTES + BLOCK_BYTES) / WASM_PAGE_BYTES,
 );
@@ -32,7 +32,7 @@ export class AlignedAreas {
   readonly #waiting: ((area: Buffer) => void)[] = [];
   #usable: boolean | undefined;
 
-  /** A file written at full speed uses two of `count`; more files take turns. 0 disables it. */
+  /** A file written at full speed uses two of `count`; more files wait in turn. 0 disables it. */
   constructor(directory: string, count: number) {
     this.#directory = directory;
     this.#count = count;
@@ -44,7 +44,7 @@ export class AlignedAreas {
     return this.#usable ?? false;
   }
 
-  /** undefined: it could not be found out, for want of descriptors or a full disk. */
+  /** undefined: unknown, because there was no free descriptor or the disk was full. */
   #tryOut(): boolean | undefined {
     try {
       const areas = allocate(this.#count);

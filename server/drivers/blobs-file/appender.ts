@@ -12,13 +12,13 @@ export interface Appender {
   readonly cachedBytes: number;
   /** At most one slot in frames. `parts` may be reused when it resolves. */
   append(parts: readonly Uint8Array[]): Promise<void>;
-  /** Resolves when the file has all bytes and no other. Nothing may be appended any more. */
+  /** Resolves when the file has all bytes and no others. Nothing may be appended afterwards. */
   end(): Promise<void>;
-  /** Resolves when nothing uses the descriptor any more. */
+  /** Resolves when the descriptor is no longer used. */
   drain(): Promise<void>;
 }
 
-/** Appends through the page cache: for small files, and where direct I/O is unavailable. */
+/** Appends through the page cache: for small files, and if direct I/O is unavailable. */
 export class CachedAppender implements Appender {
   readonly #fd: number;
   #position = 0;
@@ -51,8 +51,8 @@ export class CachedAppender implements Appender {
 }
 
 /**
- * Past the page cache, in whole blocks. While one area is being written the next is filled. An error comes
- * with the call that follows.
+ * Bypasses the page cache, in whole blocks. While one area is being written the next is filled. An
+ * error is reported by the next call.
  */
 export class DirectAppender implements Appender {
   readonly cachedBytes = 0;
@@ -99,7 +99,7 @@ export class DirectAppender implements Appender {
     await this.#writing.catch(() => {});
   }
 
-  /** Resolves when the write before is done and this one has begun; the area is given back after it. */
+  /** Resolves when the previous write has ended and this one has begun; the area is released after it. */
   async #send(area: Buffer, bytes: number): Promise<void> {
     try {
       await this.#writing;

@@ -1,4 +1,4 @@
-/** Creates blob files and syncs their directory entries. One per worker thread. */
+/** Creates blob files and syncs their directory entries. One object per worker thread. */
 import { closeSync, constants, fsync, mkdirSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -26,8 +26,8 @@ export class BlobDirectories {
   }
 
   /**
-   * Creates a blob's file, and its directory when it is the first there. Returns the descriptor. `direct`:
-   * with O_DIRECT.
+   * Creates a blob's file, and its directory if it is the first there. Returns the descriptor.
+   * `direct`: with O_DIRECT.
    */
   create(name: string, direct: boolean): number {
     const directory = join(this.#root, blobDirectory(name));
@@ -43,8 +43,9 @@ export class BlobDirectories {
   }
 
   /**
-   * Resolves when the entry of a blob created before this call is on disk. The directory's own entry is
-   * synced once per thread whoever made it: its maker may not have got to it yet.
+   * Resolves when the entry of a blob created before this call is on disk. Each thread syncs the
+   * directory's own entry once, even if another thread created the directory: that one may not have
+   * synced it yet.
    */
   async sync(name: string): Promise<void> {
     const directory = blobDirectory(name);
@@ -55,7 +56,8 @@ export class BlobDirectories {
   }
 
   /**
-   * Callers that come while an fsync runs share the next one: the running one may have missed their entry.
+   * Callers that arrive while an fsync runs share the next one: the running one may have missed
+   * their entry.
    */
   #share(path: string): Promise<void> {
     const shared = this.#syncs.get(path);
@@ -82,7 +84,8 @@ export class BlobDirectories {
   }
 
   async #sync(path: string): Promise<void> {
-    // The kernel reports a lost directory write once; a second fsync would succeed and mean nothing.
+    // The kernel reports a lost directory write once; a second fsync would succeed without meaning
+    // anything.
     if (this.#failure !== null) throw this.#failure;
     const fd = open(path);
     try {

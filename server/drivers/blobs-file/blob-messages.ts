@@ -5,7 +5,7 @@ import type { DigestReply, DigestRequest, DropDigests } from '../blob-frames/dig
 /** Appends the first `bytes` of `slot` to a file; whole chunks, except in the last slot. */
 export interface StoreRequest {
   readonly op: 'store';
-  /** Names the open file between requests. */
+  /** Identifies the open file in later requests. */
   readonly stream: number;
   /** Set in the first request of a stream: creates the file. */
   readonly create: { readonly name: string; readonly dataKey: Uint8Array | null } | null;
@@ -34,7 +34,10 @@ export interface ReadRequest {
   readonly dataKey: Uint8Array | null;
   /** The open file; null: open it. Descriptors belong to the process, so any thread may read. */
   readonly fd: number | null;
-  /** Close it at once; otherwise the answer carries the descriptor, and the same thread must close it. */
+  /**
+   * True: close it at once; otherwise the answer contains the descriptor, and the same thread must
+   * close it.
+   */
   readonly close: boolean;
   readonly slot: SharedArrayBuffer;
   readonly firstChunk: number;

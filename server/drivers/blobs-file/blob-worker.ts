@@ -95,7 +95,7 @@ function answer(request: BlobRequest): BlobReply | Promise<BlobReply> {
 
 answerRequests(answer, (error, { op }: BlobRequest) => asFault(error, op === 'read' ? 'read' : 'write'));
 
-/** Answers a ReadRequest. Throws what the system calls throw, with the file closed if this call opened it. */
+/** Answers a ReadRequest. Throws system errors, after closing the file if this call opened it. */
 function readChunks(root: string, request: ReadRequest): BlobReply {
   const opened = request.fd === null;
   const fd = request.fd ?? openSync(join(root, blobPath(request.name)), 'r');

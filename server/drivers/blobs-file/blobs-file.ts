@@ -39,8 +39,8 @@ export interface FileBlobStoreDeps {
   /** Worker threads. With one, hashing and writing do not overlap. */
   readonly threads: number;
   /**
-   * Writes past the page cache that may wait in libuv's pool at once. What else needs the pool (DNS, password
-   * hashing, file status) must not stop with a disk that hangs. 0: all writes go through the cache.
+   * Maximum direct writes waiting in libuv's pool. Other users of the pool (DNS, password hashing,
+   * file status) must not be blocked by a disk that hangs. 0: all writes go through the cache.
    */
   readonly directWrites: number;
   readonly clock: Clock;
@@ -48,7 +48,7 @@ export interface FileBlobStoreDeps {
   readonly diskSpace: SpaceCheck;
 }
 
-/** At a time, of sealed bytes. */
+/** Bytes per step of copying sealed blobs. */
 const READ_BYTES = 2 ** 20;
 
 export class FileBlobStore implements BlobStore {
@@ -66,7 +66,7 @@ export class FileBlobStore implements BlobStore {
     this.#workers = workers;
   }
 
-  /** Makes the directory durably. Throws what the file system throws. */
+  /** Creates the directory durably. Throws file system errors. */
   static async open(deps: FileBlobStoreDeps): Promise<FileBlobStore> {
     const created = await mkdir(deps.directory, { recursive: true, mode: 0o700 });
     if (created !== undefined) {
@@ -118,7 +118,7 @@ export class FileBlobStore implements BlobStore {
     }
   }
 
-  /** The mark in the directory is looked at by metadata/identity.ts. */
+  /** The mark in the directory is checked by metadata/identity.ts. */
   async isOurs(): Promise<boolean> {
     return true;
   }
@@ -172,7 +172,7 @@ export class FileBlobStore implements BlobStore {
   }
 }
 
-/** A failed fsync or write, unless the disk is only full. */
+/** A failed fsync or write, except on a full disk. */
 function isDiskFailure(fault: BlobFault): boolean {
   const { kind, code } = fault;
   return (kind === 'sync' && !isFullDisk(fault)) || (kind === 'write' && code === 'EIO');
@@ -193,7 +193,7 @@ const MAX_TRIES = 3;
 class FileSource implements SlotSource {
   readonly #ref: BlobRef;
   readonly #workers: FileThreads;
-  /** Every request that may still use the file. */
+  /** All requests that may still use the file. */
   readonly #outstanding = new Set<Promise<unknown>>();
   #opener: FileThread | null = null;
   #fd: number | null = null;
@@ -205,7 +205,7 @@ class FileSource implements SlotSource {
 
   read({ slot, firstChunk, chunks, endChunk }: SlotRequest): Promise<number> {
     const thread = this.#workers.pick();
-    // Its number may be another file's by now.
+    // Its number may belong to another file by now.
     const isLost = this.#opener !== null && !this.#opener.isAlive;
     const fd = isLost ? null : this.#fd;
     const isAll = firstChunk + chunks === endChunk;
@@ -230,8 +230,8 @@ class FileSource implements SlotSource {
   }
 
   /**
-   * When a thread dies, its open file closes, before anyone notices: failed reads through its descriptor do
-   * not count, and are repeated.
+   * When a thread dies, its open files close before this is noticed: failed reads through such a
+   * descriptor do not count, and are repeated.
    */
   async #ask(thread: FileThread, request: ReadRequest): Promise<BlobReply> {
     const isOwn = request.fd === null;

@@ -1,4 +1,4 @@
-/** Failures of the disk as AppErrors. */
+/** Converts failures of the disk to AppErrors. */
 import { AppError } from '../../platform/errors.ts';
 import { asFault, type BlobFault, damaged } from '../blob-frames/blob-fault.ts';
 
@@ -7,7 +7,7 @@ export function isFullDisk({ code }: BlobFault): boolean {
   return code === 'ENOSPC' || code === 'EDQUOT';
 }
 
-/** The public face of a failure. The fault itself, with its path, is only the cause. */
+/** The public error of a failure. The fault itself, with its path, is only the cause. */
 export function faultError(error: unknown): AppError {
   if (error instanceof AppError) return error;
   const extras = { cause: error };

@@ -10,7 +10,7 @@ import type { FileThread, FileThreads } from './file-threads.ts';
 
 /** Accounts for free disk space. */
 export interface SpaceCheck {
-  /** Throws AppError `out_of_space` when `bytes` more should not be written. */
+  /** Throws AppError `out_of_space` if `bytes` more should not be written. */
   assertSpace(bytes: number): void;
 }
 
@@ -68,7 +68,7 @@ export class FileTarget implements SlotTarget {
     return faultError(error);
   }
 
-  /** Another file's fsync may have failed: then nothing is acknowledged any more. */
+  /** Another file's fsync may have failed: then nothing more is acknowledged. */
   assertAcknowledgeable(): void {
     this.#deps.assertWritable();
   }

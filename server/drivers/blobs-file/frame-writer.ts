@@ -26,7 +26,7 @@ export class FrameWriter {
   #failure: BlobFault | null = null;
   #closing: Promise<void> | null = null;
 
-  /** Closes `fd`, into which `file` writes, in the end. */
+  /** Closes `fd`, which `file` writes to, at the end. */
   constructor(fd: number, file: Appender, codec: FrameCodec) {
     this.#fd = fd;
     this.#file = file;
@@ -34,8 +34,8 @@ export class FrameWriter {
   }
 
   /**
-   * Seals and writes `plain`: whole chunks, unless `last`. Calls take their turns; `plain` may change when it
-   * resolves. Rejects with the BlobFault of this or any earlier call.
+   * Seals and writes `plain`: whole chunks, unless `last`. Calls run in turn; `plain` may change
+   * when it resolves. Rejects with the BlobFault of this or any earlier call.
    */
   append(plain: Uint8Array, last: boolean): Promise<void> {
     const done = this.#appending.then(() => this.#append(plain, last));
@@ -73,7 +73,7 @@ export class FrameWriter {
     if (this.#failure !== null) throw this.#failure;
   }
 
-  /** Closes the file once nothing uses it: its descriptor may be another file's soon. Idempotent. */
+  /** Closes the file once it is unused: its descriptor may soon belong to another file. Idempotent. */
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;

@@ -7,9 +7,9 @@ import { damaged } from '../blob-frames/blob-fault.ts';
 import { blobPath } from '../blob-frames/blob-format.ts';
 
 /**
- * Resolves when the file is durable; one of that length is left as it is. Under another name until then: a
- * copy that is interrupted leaves a file that no listing shows, and the next one replaces it. Throws
- * `data_corrupted` if the bytes have another length.
+ * Resolves when the file is durable; an existing one of that length is kept. It has another name
+ * until then: an interrupted copy leaves a file that is not listed, and the next one replaces it.
+ * Throws `data_corrupted` if the bytes have another length.
  */
 export async function writeRawFile(root: string, { name, storedBytes, bytes }: RawCopy): Promise<void> {
   const path = join(root, blobPath(name));

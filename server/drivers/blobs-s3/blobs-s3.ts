@@ -38,9 +38,9 @@ import { BLOBS, keyOf } from './sealed-blob.ts';
 
 export interface S3BlobStoreDeps {
   readonly address: S3Address;
-  /** `cld-…`: whose blobs they are. */
+  /** `cld-…`: the cloud that owns the blobs. */
   readonly cloudId: string;
-  /** Whether a bucket without a mark may become this cloud's: not if its blobs must be there already. */
+  /** Whether a bucket without a mark may be claimed: not if this cloud's blobs must already be in it. */
   readonly mayMark: boolean;
   /** Worker threads. With one, hashing and sealing do not overlap. */
   readonly threads: number;
@@ -50,7 +50,7 @@ export interface S3BlobStoreDeps {
   readonly alarms: Alarms;
 }
 
-/** No other limit ends an upload that old; S3 dates an object by the start of its upload. */
+/** No other limit ends such an old upload; S3 dates an object by the start of its upload. */
 const ORPHAN_AGE_MS = 3 * 24 * 3_600_000;
 /** While S3 does not work. */
 const PROBE_MS = 5000;
@@ -91,8 +91,8 @@ export class S3BlobStore implements BlobStore {
   }
 
   /**
-   * Claims the bucket for this cloud. Throws StartupError of one line if it is wrong. If S3 is away, raises
-   * the alarm and resolves: the bucket is claimed when S3 answers.
+   * Claims the bucket for this cloud. Throws a one-line StartupError if it is the wrong one. If S3
+   * is unavailable, raises the alarm and resolves: the bucket is claimed when S3 responds.
    */
   static async open(deps: S3BlobStoreDeps): Promise<S3BlobStore> {
     const store = new S3BlobStore(deps);
@@ -243,7 +243,7 @@ export class S3BlobStore implements BlobStore {
     if (!this.#isClaimed) await this.#claim();
   }
 
-  /** Tries the bucket out; concurrent calls share it. Rejects with AppError. */
+  /** Tests the bucket; concurrent calls share a test. Rejects with AppError. */
   #claim(): Promise<void> {
     this.#claiming ??= this.#explained(() => this.#ownership.claim(this.#health.patience))
       .then(() => {

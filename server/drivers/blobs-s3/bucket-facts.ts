@@ -12,7 +12,7 @@ import { BLOBS } from './sealed-blob.ts';
 export interface BucketFacts {
   /** Owner of the objects, `cld-…`; undefined: none yet. */
   readonly cloudId: string | undefined;
-  /** Old versions are kept; null: the key may not ask. */
+  /** Whether old versions are kept; null: the key lacks the permission to read this. */
   readonly isVersioned: boolean | null;
   /** S3's clock minus this host's, in whole seconds, ms; null: unknown. */
   readonly clockAheadMs: number | null;
@@ -21,8 +21,8 @@ export interface BucketFacts {
 const LIMITS = { tries: 2, silenceMs: 5000 };
 
 /**
- * Lists, stores, reads and removes an object as a cloud does. Rejects with a BlobFault of
- * kind `s3`.
+ * Lists, stores, reads and removes an object as a cloud does. Rejects with a BlobFault of kind
+ * `s3`.
  */
 export async function bucketFacts(address: S3Address, clock: Clock): Promise<BucketFacts> {
   const requests = new S3Requests({ address, clock, counters: new S3Counters() });

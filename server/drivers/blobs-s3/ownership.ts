@@ -1,6 +1,6 @@
 /**
- * The mark that says whose blobs a bucket holds. Nothing is stored in a bucket, or removed from it, before
- * its mark was seen to be that of this cloud.
+ * The mark that identifies the cloud whose blobs a bucket contains. Nothing is stored in a bucket,
+ * or removed from it, before its mark was found to be this cloud's.
  */
 import { randomName } from '../../platform/ids.ts';
 import { isS3Fault, s3Fault } from '../s3-client/s3-fault.ts';
@@ -12,13 +12,13 @@ import { BLOBS } from './sealed-blob.ts';
 const MARK = 'cloudlet.json';
 /** Name prefix of the object that tests the permissions. */
 const PROBE = 'cloudlet-probe-';
-/** The mark is looked at again before something is removed, at most that often, ms. */
+/** Before removals the mark is checked again, at most this often, ms. */
 const SEEN_MS = 60_000;
 
 export interface OwnershipDeps {
   readonly objects: S3Objects;
   readonly cloudId: string;
-  /** Whether a bucket without a mark may become this cloud's: not if its blobs must be there already. */
+  /** Whether a bucket without a mark may be claimed: not if this cloud's blobs must already be in it. */
   readonly mayMark: boolean;
   /** ms, monotonic. */
   readonly now: () => number;
@@ -33,8 +33,8 @@ export class Ownership {
   }
 
   /**
-   * Marks an empty bucket as this cloud's, and tries out what a cloud does in it. Rejects with a BlobFault:
-   * `foreign` if it has another's mark, or blobs and no mark.
+   * Marks an empty bucket as this cloud's, and tests the operations of a cloud in it. Rejects with
+   * a BlobFault: `foreign` if it has another cloud's mark, or blobs and no mark.
    */
   async claim(limits?: S3Limits): Promise<void> {
     const { objects, cloudId, mayMark } = this.#deps;

@@ -12,7 +12,7 @@ import type { Clock } from '../../platform/clock.ts';
 
 /** Memory of one part, until release(). */
 export interface PartLease {
-  /** All bytes arrived: the lease ends when S3 has answered. */
+  /** All bytes arrived: the lease ends when S3 has responded. */
   filled(): void;
   release(): void;
 }

@@ -1,5 +1,6 @@
 /**
- * How a blob is cut into the parts of an upload: whole frames, so that a part is known before it is sealed.
+ * How a blob is divided into the parts of an upload: whole frames, so that the length of a part is
+ * known before it is sealed.
  */
 
 /** 8 MiB of plaintext; smaller blobs are stored with one request. */

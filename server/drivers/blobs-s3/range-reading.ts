@@ -1,4 +1,4 @@
-/** A blob being read on a worker thread: verified chunks out of one or more answers of S3. */
+/** A blob being read on a worker thread: verified chunks from one or more responses of S3. */
 import type { IncomingMessage } from 'node:http';
 import { CHUNK_BYTES, chunkCount, chunkLength, fileLength, frameOffset } from '../blob-frames/blob-format.ts';
 import { type FrameCodec, frameCodec } from '../blob-frames/frame-codec.ts';
@@ -36,9 +36,9 @@ export class RangeReading {
   }
 
   /**
-   * Resolves to the number of good chunks in the slot. One that is damaged, or missing, is asked for once
-   * more before it counts: bytes are hurt on their way too. Rejects with a BlobFault; `missing` if there is
-   * no such object.
+   * Resolves to the number of intact chunks in the slot. A damaged or missing chunk is requested
+   * once more before it counts, because bytes may be corrupted in transit too. Rejects with a
+   * BlobFault; `missing` if there is no such object.
    */
   async read({ slot, firstChunk, chunks, untilChunk, patience }: ReadRequest): Promise<number> {
     let good = 0;
@@ -70,13 +70,13 @@ export class RangeReading {
     return good;
   }
 
-  /** Ends the open answer. */
+  /** Ends the open response. */
   close(): void {
     this.#closed = true;
     this.#drop();
   }
 
-  /** Makes `index` the chunk that comes next. */
+  /** Makes `index` the next chunk. */
   async #seek(
     index: number,
     { untilChunk, patience }: Pick<ReadRequest, 'untilChunk' | 'patience'>,

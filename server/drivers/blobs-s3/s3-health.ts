@@ -1,4 +1,4 @@
-/** Whether S3 works, as an alarm and as the error of a call. */
+/** The state of S3, as an alarm and as the error of a call. */
 import type { Alarms } from '../../platform/alarms.ts';
 import { AppError } from '../../platform/errors.ts';
 import { BlobFault, damaged } from '../blob-frames/blob-fault.ts';
@@ -34,7 +34,7 @@ export class S3Health {
     return this.#answers;
   }
 
-  /** Callers need not wait long while it is known that S3 does not answer. */
+  /** Callers need not wait long while S3 is known not to respond. */
   get patience(): S3Patience {
     return this.#works ? {} : { tries: 1, silenceMs: 5000 };
   }
@@ -65,7 +65,7 @@ export class S3Health {
     alarms.raise(UNREACHABLE, `S3 does not work for ${label}: ${error.message}`, fixOf(error));
   }
 
-  /** The public face of a failure. Raises its alarm. */
+  /** The public error of a failure. Raises its alarm. */
   explain(error: unknown): AppError {
     if (error instanceof AppError) return error;
     this.note(error);

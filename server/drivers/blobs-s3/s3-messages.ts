@@ -41,7 +41,7 @@ export interface DiscardRequest {
 /** Reads and verifies whole chunks into `slot`. */
 export interface ReadRequest {
   readonly op: 'read';
-  /** Names the read between requests: the answer of S3 stays open. */
+  /** Identifies the read in later requests: the response of S3 stays open. */
   readonly stream: number;
   readonly name: string;
   readonly sizeBytes: number;

@@ -1,4 +1,4 @@
-/** Reads a blob from S3: one thread has a connection that goes on where the slot before ended. */
+/** Reads a blob from S3: one thread has a connection that continues where the last slot ended. */
 import type { BlobRef } from '../../storage/blobs/blobs.ts';
 import { BlobFault } from '../blob-frames/blob-fault.ts';
 import type { SlotRequest, SlotSource } from '../blob-frames/slot-reading.ts';
@@ -27,7 +27,7 @@ export class S3Source implements SlotSource {
   async read({ slot, firstChunk, chunks, endChunk, isSlow }: SlotRequest): Promise<number> {
     const { name, sizeBytes, dataKey } = this.#ref;
     const blob = { stream: this.#stream, name, sizeBytes, dataKey };
-    // Bytes left in the connection by a slow sink would be lost.
+    // The bytes left in the connection of a slow sink would be lost.
     const untilChunk = isSlow ? firstChunk + chunks : endChunk;
     const where = { slot: slot.memory, firstChunk, chunks, untilChunk };
     for (let tried = 1; ; tried++) {

@@ -1,6 +1,6 @@
 /**
- * A blob's way to S3. One thread seals it, others compute its digests. A blob of at most 8 MiB is stored by
- * one request, a larger one in parts, of which two are under way while the next is filled.
+ * Sends a blob to S3. One thread seals it, others compute its digests. A blob of at most 8 MiB is
+ * stored by one request, a larger one in parts, of which two are sent while the next is filled.
  */
 import type { Digests } from '../../../libs/s3-wire/index.ts';
 import { AppError } from '../../platform/errors.ts';
@@ -45,7 +45,7 @@ export class S3Target implements SlotTarget {
   readonly #stream = nextStream++;
   readonly #key: string;
   #sealing: S3Thread | null = null;
-  /** Each slot waits for those before it. */
+  /** Each slot waits for the previous ones. */
   #turn: Promise<unknown> = Promise.resolve();
   #frames = 0;
   #sizeBytes = 0;
@@ -57,7 +57,7 @@ export class S3Target implements SlotTarget {
   /** True once S3 was asked to store something. */
   #hasSent = false;
   #ended: AppError | null = null;
-  /** The first failure of a part, for the slot that comes next. */
+  /** The first failure of a part, reported by the next slot. */
   #failure: unknown;
 
   constructor(deps: S3TargetDeps) {
@@ -86,7 +86,7 @@ export class S3Target implements SlotTarget {
   }
 
   assertAcknowledgeable(): void {
-    // A request is durable as soon as S3 has answered it.
+    // A request is durable as soon as S3 has responded.
   }
 
   async discard(): Promise<void> {
@@ -146,7 +146,7 @@ export class S3Target implements SlotTarget {
     if (last) await this.#complete();
   }
 
-  /** Waits for the memory of the part that comes next, unless the blob is small. */
+  /** Waits for the memory of the next part, unless the blob is small. */
   async #makeRoom(isSmall: boolean): Promise<void> {
     this.#assertGoesOn();
     if (isSmall || this.#lease !== null) return;
@@ -166,7 +166,7 @@ export class S3Target implements SlotTarget {
     health.stored();
   }
 
-  /** Sends off the part that is full. Frames of the next one may be sealed: less than a slot, not counted. */
+  /** Sends the full part. Frames of the next one may be sealed: less than a slot, not counted. */
   async #nextPart(): Promise<void> {
     this.#sendPart();
     this.#part++;

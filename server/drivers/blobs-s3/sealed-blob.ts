@@ -16,7 +16,7 @@ interface SealedPart {
 /** The folder of blobs below the prefix. */
 export const BLOBS = 'blobs/';
 
-/** The key of a blob, below the prefix: the path that its file would have. Throws on anything but a name. */
+/** The key of a blob, below the prefix: the path of its file. Throws for anything that is not a name. */
 export function keyOf(name: string): string {
   return `${BLOBS}${blobPath(name)}`;
 }

@@ -1,4 +1,4 @@
-/** For machines with their own address: nothing listens here. It only detects the first sign of life. */
+/** For machines with their own address: nothing listens here. Only detects the first sign of life. */
 import type { Socket } from 'node:net';
 import type { GuestEndpoint } from '../../compute/hypervisor.ts';
 import {

@@ -1,6 +1,6 @@
 /**
- * Runs each drill in a process of its own, in a scratch directory that has a mark of whose it is. The process
- * and all that it starts are killed by the kernel when it or we end, so that what a killed drill leaves is
+ * Runs each drill in a separate process, in a scratch directory with a mark that names its owner.
+ * The kernel kills the process and its children when it or we end, so a killed drill leaves only
  * files and empty control groups, which the next start and the next drill remove.
  */
 import type { ChildProcess } from 'node:child_process';
@@ -42,7 +42,7 @@ export type DrillMessage =
   | { readonly failed: string }
   | { readonly findings: DrillFindings };
 
-/** The order for the process, as one line; it ends with its input. */
+/** The request for the process, as one line at the end of its input. */
 export interface DrillOrder {
   readonly request: DrillRequest;
   readonly means: unknown;
@@ -55,12 +55,12 @@ export interface DrillOrder {
 /** In a scratch directory. */
 interface Mark {
   readonly owner: string;
-  /** null: it was not started yet. */
+  /** null: it has not started yet. */
   readonly process: ProcessIdentity | null;
 }
 
 const PREFIX = 'drill-';
-/** Characters of the owner in the name of a directory: one without a mark is known by them. */
+/** Characters of the owner in a directory's name, which identify one without a mark. */
 const OWNER_LENGTH = 8;
 const MARK = 'drill.json';
 /** Data directory of the second cloud. */
@@ -141,7 +141,7 @@ export class DrillProcesses implements DrillGround {
   async #makeScratch(scratch: string): Promise<void> {
     const { directory } = this.#deps;
     try {
-      // Engines under users of their own pass these on the way to their folders.
+      // Engines with their own users pass through these to their folders.
       await fs.mkdir(directory, { recursive: true, mode: 0o711 });
       await fs.mkdir(scratch, { mode: 0o711 });
       await writeMark(scratch, { owner: await this.#deps.owner(), process: null });

@@ -1,4 +1,4 @@
-/** A call inside the child, answered by a handler. */
+/** A call inside the child, handled by a handler. */
 export interface ChildCall {
   /** Members sent with `kind`. */
   readonly head: Readonly<Record<string, unknown>>;
@@ -6,8 +6,8 @@ export interface ChildCall {
   /** Aborts when the caller no longer waits. */
   readonly signal: AbortSignal;
   /**
-   * Sends a part of the answer once everything it reveals is durable. Resolves when it was passed on, and
-   * rejects when the caller gave up; one part is in flight at a time.
+   * Sends a part of the answer once everything in it is durable. Resolves when it was passed on,
+   * and rejects when the caller gave up; one part is in flight at a time.
    */
   part(head: Readonly<Record<string, unknown>>, body?: Uint8Array): Promise<void>;
 }
@@ -18,9 +18,9 @@ export interface ChildReply {
 }
 
 /**
- * Handles a call. Its result is sent once everything it reveals is durable, so handlers need not care. A
- * handler yields to the event loop (setImmediate) between statements that took more than TURN_MS in total: a
- * child that is silent for the statement timeout is killed.
+ * Handles a call. Its result is sent once everything in it is durable, so handlers need not wait. A
+ * handler yields to the event loop (setImmediate) between statements that took more than TURN_MS in
+ * total: a child that is silent for the statement timeout is killed.
  */
 export type Handler = (call: ChildCall) => Promise<ChildReply>;
 

@@ -1,8 +1,8 @@
 /**
- * Run as a program: writes the code of children, with types stripped, into the folder of its first argument.
- * The second argument is the entry file, followed by the required packages. Children cannot see the folder
- * that Cloudlet is installed in, and Node starts in half the time with nothing to strip, because its compile
- * cache is not shared between users.
+ * Run as a program: writes the code of children, with types stripped, into the folder in its first
+ * argument. The second argument is the entry file, followed by the required packages. Children
+ * cannot see Cloudlet's installation folder, and Node starts in half the time without types to
+ * strip, because its compile cache is not shared between users.
  */
 import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { stripTypeScriptTypes } from 'node:module';
@@ -33,7 +33,7 @@ function write(path: string): void {
 /** The whole package of an import, which may name a part: some packages have no main module. */
 function copyPackage(wanted: string): void {
   const name = wanted.split('/', wanted.startsWith('@') ? 2 : 1).join('/');
-  // The innermost folder of packages: our own may lie in another, when we are a package ourselves.
+  // The innermost folder of packages: Cloudlet may itself be installed as a package in another one.
   const [root = ''] = /^.*[/\\]node_modules[/\\]/.exec(fileURLToPath(import.meta.resolve(wanted))) ?? [];
   cpSync(join(root, name), join(folder, 'node_modules', name), {
     recursive: true,

@@ -68,7 +68,10 @@ export interface ChildEngineOptions {
   readonly onFault: (databaseId: string, what: string | null) => void;
 }
 
-/** Properties of an engine and its children, that answer `query`, `tables`, `copy`, `check`, `size_limit`. */
+/**
+ * Properties of an engine and its children, which handle `query`, `tables`, `copy`, `check`,
+ * `size_limit`.
+ */
 export interface ChildEngineKind {
   readonly program: ChildProgram;
   readonly version: string | null;
@@ -234,7 +237,7 @@ export class ChildEngine {
 
   async dump(database: EngineDatabase, _format: string, { signal }: DumpHow): Promise<Dump> {
     const folder = this.#folders.folder(database.database);
-    // One at a time: all copies use the same file, which is unlinked when it is handed out.
+    // One at a time: all copies use the same file, which is unlinked once it is open.
     const fd = await this.#copies.run(database.database, () =>
       this.#evenClosed(database.database, async () => {
         await this.#say(this.call(database, { kind: 'copy' }, { signal }));
@@ -345,7 +348,7 @@ export class ChildEngine {
     try {
       return await this.#say(this.call(database, head, { signal: either, onBegin }));
     } catch (error) {
-      // A child that keeps the time itself may answer before our timer is served.
+      // A child with its own time limit may answer before our timer fires.
       const isLate = isTimeLimit(error, this.#kind) && clock.monotonic() - begunAt >= timeoutMs;
       if ((timeout.signal.aborted || isLate) && !signal.aborted) throw queryTimeout(timeoutMs, error);
       if (waiting.signal.aborted && !signal.aborted) throw neverBegan(WAIT_MS, error);

@@ -114,9 +114,9 @@ export class ChildHost {
   }
 
   /**
-   * Starts the child of a database in that folder, which its user owns. `name`: unique among running
-   * children. `uid`: see uidOf(). `isLast`: others come first until yields('usual'). `isSpare`: moveTo() is
-   * to move it.
+   * Starts the child of a database in that folder, which its user owns. `name`: unique among
+   * running children. `uid`: see uidOf(). `isLast`: with low priority until yields('usual').
+   * `isSpare`: for moveTo().
    */
   async launch(
     folder: string,

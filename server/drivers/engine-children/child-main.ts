@@ -1,6 +1,6 @@
 /**
- * Main loop of every child: locks its file, answers calls and reports counters. It sees nothing of the host
- * but its folder, and Cloudlet kills it when it is silent for too long.
+ * Main loop of every child: locks its file, handles calls and reports counters. It sees only its
+ * folder of the host, and Cloudlet kills it when it is silent for too long.
  */
 import { Socket } from 'node:net';
 import { DatabaseSync } from 'node:sqlite';

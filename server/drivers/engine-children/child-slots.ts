@@ -1,8 +1,8 @@
 /**
- * Shares the slots for processes of databases, of all engines together, among accounts. A slot goes to who
- * waits longest; while others wait, an account gets at most a quarter of them. When all are taken, the least
- * recently used idle process ends; and when somebody has waited for two seconds, the longest-running
- * statement of the account with the most slots.
+ * Shares the slots for processes of databases, of all engines together, among accounts. The longest
+ * waiting call gets the next slot; while others wait, an account gets at most a quarter of them.
+ * When all are taken, the least recently used idle process ends; and after a call has waited for
+ * two seconds, the longest-running statement of the account with the most slots.
  */
 import { AppError } from '../../platform/errors.ts';
 
@@ -11,7 +11,7 @@ const STEP_MS = 20;
 const WAIT_MS = 30_000;
 /** How long a call waits before a statement of another account is ended for it. */
 const PATIENCE_MS = 2000;
-/** Processes idle for less are not ended for accounts beyond their fair share. */
+/** Processes idle for less are not ended for accounts beyond their share. */
 const REST_MS = 5000;
 /** Maximum share of the slots per account. */
 const SHARE = 3 / 4;
@@ -48,7 +48,7 @@ export interface SlotUser {
 
 interface Waiter {
   readonly accountId: number;
-  /** False once it has waited for long. */
+  /** False once it has waited for too long. */
   isPatient: boolean;
   readonly give: () => void;
 }
@@ -86,14 +86,14 @@ export class ChildSlots {
     return this.#most - this.#count;
   }
 
-  /** True if one more slot for the account displaces nobody. */
+  /** True if another slot for the account displaces no other process. */
   isFree(accountId: number): boolean {
     return this.#waiters.size === 0 && this.#hasPlace(accountId);
   }
 
   /**
-   * Waits for a free slot; the result gives it back, once. Throws `engine_unavailable` when none becomes
-   * free, and the reason of the signal.
+   * Waits for a free slot; the result releases it, once. Throws `engine_unavailable` if none
+   * becomes free, and the reason of the signal.
    */
   async take(accountId: number, signal?: AbortSignal): Promise<() => void> {
     signal?.throwIfAborted();
@@ -187,7 +187,7 @@ export class ChildSlots {
       this.#takenBy(account) - ending.filter((each) => each === account).length;
     const [first] = this.#of((user) => user.busy())
       .filter(({ child }) => child.accountId !== accountId)
-      // An account with only one slot more would be the next to wait.
+      // Taking a slot from an account with one more would only swap their roles.
       .filter(({ child }) => slotsOf(child.accountId) > (own === 0 ? 0 : own + 1))
       .sort(
         ({ child: one }, { child: other }) =>

@@ -34,7 +34,7 @@ export class ChildSocket {
     this.#options = options;
     const reader = new FrameReader((head, body) => this.#take(head, body));
     socket.on('data', (piece: Buffer) => reader.push(piece));
-    // Cloudlet has ended: nobody can receive an answer.
+    // Cloudlet has ended: there is no receiver for an answer.
     socket.on('close', () => process.exit(0));
     socket.on('error', () => process.exit(0));
   }

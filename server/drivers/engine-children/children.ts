@@ -79,7 +79,7 @@ export interface ChildrenDeps {
 export const FILE = 'db.sqlite';
 /** Copy of the database for a dump. */
 export const COPY_FILE = 'copy';
-/** Calls that serve more than who asked for them, as a dump that is part of a recovery point. */
+/** Calls that do not serve their caller alone, such as a dump for a recovery point. */
 const NO_STATEMENTS: ReadonlySet<string> = new Set(['copy', 'open', 'size_limit', 'keepFree']);
 const NOTHING: Figures = { connections: 0, statements: 0, rowsReturned: 0, rowsWritten: 0, sizeBytes: 0 };
 
@@ -108,8 +108,8 @@ export class Children implements SlotUser {
   }
 
   /**
-   * Sends a call to the database's child, starting it if needed. Rejects like TenantChild.call(), and with
-   * `engine_unavailable` when there can be no child, for want of a slot, too.
+   * Sends a call to the database's child, starting it if needed. Rejects like TenantChild.call(),
+   * and with `engine_unavailable` if no child can start, for example for lack of a slot.
    */
   async call(database: EngineDatabase, head: CallHead, options?: CallOptions): Promise<ChildAnswer> {
     for (let tries = 1; ; tries++) {

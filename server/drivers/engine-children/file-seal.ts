@@ -26,8 +26,8 @@ export function sealFile(path: string): void {
 }
 
 /**
- * To be called before the file is opened: durably removes the seal before anything is written. Throws
- * DamagedData, and keeps the seal, when the file differs from what was sealed.
+ * Call before the file is opened: durably removes the seal before anything is written. Throws
+ * DamagedData, and keeps the seal, if the file differs from the sealed one.
  */
 export function breakSeal(path: string): void {
   const seal = readSeal(sealPath(path));

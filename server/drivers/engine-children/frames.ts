@@ -39,15 +39,15 @@ export function encodeFrame(head: FrameHead, body: Uint8Array = NO_BODY): [Uint8
 /** Bodies of this size and above get separate memory, which their last user can free. */
 const OWN_BYTES = 64 * 1024;
 
-/** A frame whose body is still coming. */
+/** A frame with an incomplete body. */
 interface Coming {
   readonly head: FrameHead;
   readonly body: Buffer;
-  /** Bytes of the body that are there. */
+  /** Bytes of the body received. */
   filled: number;
 }
 
-/** Reassembles frames. `push` throws for an invalid one: the other side is not trusted any more. */
+/** Reassembles frames. `push` throws for an invalid one: the other side is no longer trusted. */
 export class FrameReader {
   readonly #onFrame: (head: FrameHead, body: Buffer) => void;
   #pieces: Buffer[] = [];
@@ -60,14 +60,14 @@ export class FrameReader {
     this.#onFrame = onFrame;
   }
 
-  /** Takes `piece` over: its memory may be freed. */
+  /** Takes ownership of `piece`: its memory may be freed. */
   push(piece: Buffer): void {
     const rest = this.#coming === null ? piece : this.#fill(this.#coming, piece);
     if (rest === piece || rest.length > 0) this.#gather(rest);
     else detachBuffer(piece);
   }
 
-  /** Puts the piece into the body that is coming; the rest belongs to the next frame. */
+  /** Copies the piece into the incomplete body; the rest belongs to the next frame. */
   #fill(coming: Coming, piece: Buffer): Buffer {
     const { head, body } = coming;
     const taken = piece.copy(body, coming.filled);
@@ -91,7 +91,8 @@ export class FrameReader {
       if (bytes.length < this.#wanted) break;
       const head = readHead(bytes.toString('utf8', LENGTHS, bodyAt));
       if (isLarge) {
-        // Without it each large answer takes its bytes twice, and the garbage collector frees them late.
+        // Without this, each large answer needs twice its memory, and the garbage collector frees
+        // it late.
         this.#coming = { head, body: Buffer.allocUnsafeSlow(size - bodyAt), filled: 0 };
         bytes = this.#fill(this.#coming, bytes.subarray(bodyAt));
         if (this.#coming !== null) break;
@@ -106,7 +107,7 @@ export class FrameReader {
   }
 }
 
-/** Where the body begins and ends; with less than the lengths, what is wanted. */
+/** Start and end of the body; the number of bytes needed if the lengths are incomplete. */
 function sizeOf(bytes: Buffer): { readonly bodyAt: number; readonly size: number } {
   if (bytes.length < LENGTHS) return { bodyAt: LENGTHS, size: LENGTHS };
   const bodyAt = LENGTHS + bytes.readUInt32LE(0);

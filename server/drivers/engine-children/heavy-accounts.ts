@@ -1,12 +1,12 @@
 /**
- * Accounts that take much of the processor: their next processes start behind everybody else's, since a start
- * takes a tenth of a second or more of it.
+ * Accounts that use much processor time: their next processes start with low priority, since a
+ * start takes a tenth of a second or more of processor time.
  */
 import type { Clock } from '../../platform/clock.ts';
 
 /** How long a long-running statement is remembered. */
 const LONG_MS = 10_000;
-/** More starts than these within that time are many. */
+/** More starts than this within that time count as many. */
 const USUAL_STARTS = 4;
 const STARTS_MS = 5000;
 

@@ -1,4 +1,4 @@
-/** Answers of children that are JSON: written by the child, and passed on by main as they are. */
+/** JSON answers of children, which the main process passes on unchanged. */
 import type { QueryResult, ResultColumn } from '../../databases/engine.ts';
 import { JsonText } from '../../platform/json/json.ts';
 import type { ChildReply } from './child-call.ts';
@@ -12,7 +12,7 @@ interface Found {
   readonly truncated: boolean;
 }
 
-/** In the child: the reply to `query`. The body is `columnsBytes` of columns, and behind them the rows. */
+/** In the child: the reply to `query`. The body has `columnsBytes` of columns, followed by the rows. */
 export function queryReply({ columns, rows, affected, truncated }: Found): ChildReply {
   const before = JSON.stringify(columns);
   const head = { columnsBytes: Buffer.byteLength(before), rowCount: rows.length, affected, truncated };
@@ -20,8 +20,8 @@ export function queryReply({ columns, rows, affected, truncated }: Found): Child
 }
 
 /**
- * In main: the reply as a result. Columns and rows are not looked at: they go to whoever asked, whose process
- * it is. Throws for a reply that no child of ours sends.
+ * In the main process: the reply as a result. Columns and rows are not checked: they go to the
+ * tenant whose process wrote them. Throws for a reply that our children never send.
  */
 export function queryResultOf({ head, body }: ChildAnswer): QueryResult {
   const { columnsBytes, rowCount, affected, truncated } = head;

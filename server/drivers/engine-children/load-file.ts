@@ -16,13 +16,13 @@ export interface LoadedKind {
   readonly header: Buffer;
   /** Name of a file with SQL text, if the engine accepts it. */
   readonly text?: string;
-  /** Whether a text that begins so has rows alone, for tables that are there. */
+  /** Whether a text with this beginning has only rows, for existing tables. */
   readonly isDataOnly?: (start: string) => boolean;
   /** Message for a file with another header. */
   readonly otherwise: string;
 }
 
-/** Bytes of a text that tell. */
+/** Bytes of a text needed to detect this. */
 const START_BYTES = 64 * 1024;
 
 async function hasDataAlone(path: string, { isDataOnly }: LoadedKind): Promise<boolean> {
@@ -37,7 +37,7 @@ interface Received {
   readonly file: string;
   /** Its name if it is SQL text. */
   readonly text: string | undefined;
-  /** Its rows are for tables that are there. */
+  /** Its rows are for existing tables. */
   readonly isAdded: boolean;
 }
 
@@ -46,7 +46,7 @@ interface Receiving extends Pick<EngineDatabase, 'sizeLimitBytes'>, Pick<LoadHow
   readonly kind: LoadedKind;
 }
 
-/** Writes the file into the folder. Throws LoadFailed, `host_disk_full`, and what `adding` throws. */
+/** Writes the file into the folder. Throws LoadFailed, `host_disk_full`, and the errors of `adding`. */
 export async function receiveFile(from: Readable, how: Receiving): Promise<Received> {
   const { folder, kind, sizeLimitBytes, adding } = how;
   const pieces = from[Symbol.asyncIterator]() as AsyncIterator<Buffer>;
@@ -69,7 +69,7 @@ export async function receiveFile(from: Readable, how: Receiving): Promise<Recei
   return { file, text, isAdded };
 }
 
-/** Checks the child's answer, and notes omitted statements; files have no lines. Throws LoadFailed. */
+/** Checks the child's answer, and records omitted statements; files have no lines. Throws LoadFailed. */
 export function assertUsable(head: Readonly<Record<string, unknown>>, leftOut: LeftOut | undefined): void {
   if (head.fault !== null) throw new LoadFailed(String(head.fault));
   if (!Array.isArray(head.leftOut)) return;

@@ -1,4 +1,4 @@
-/** Cloudlet's side of one child: sends calls, receives answers, and kills it when it is silent too long. */
+/** Cloudlet's side of one child: sends calls, receives answers, and kills it if it is silent for too long. */
 import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Clock } from '../../platform/clock.ts';
@@ -119,7 +119,7 @@ export class TenantChild {
   #ping: Ping | null = null;
   /** Lowered while one statement occupies the process for long. */
   #order: ProcessorOrder = 'usual';
-  /** Until when it does so at least, a time of the monotonic clock. */
+  /** Minimum end of this, a time of the monotonic clock. */
   #lastUntil = 0;
   #doubt: Promise<void> = Promise.resolve();
   #watch: NodeJS.Timeout | null = null;

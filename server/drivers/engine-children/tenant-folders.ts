@@ -1,8 +1,8 @@
 /**
- * Folders of databases that children serve: `<name>/`, owned by the user of its child, and beside it
- * `<name>.json`, its access; `<name>.load/`, an uploaded file that is not in use yet; `<name>.old/`, the
- * folder that such a file is about to replace. Files `test.…` in it are no part of the database: they stay
- * when it is replaced.
+ * Folders of databases that children serve: `<name>/`, owned by the user of its child, and beside
+ * it `<name>.json`, its access; `<name>.load/`, an uploaded file that is not in use yet;
+ * `<name>.old/`, the folder that such a file is about to replace. Files `test.…` in it are not part
+ * of the database: they remain when it is replaced.
  */
 import { constants, createReadStream, createWriteStream, readdirSync } from 'node:fs';
 import * as fs from 'node:fs/promises';
@@ -107,7 +107,7 @@ export class TenantFolders {
     await fs.lchown(folder, uid, uid);
   }
 
-  /** Gives a database to its user where another one owns it: after a new base, or a copy without owners. */
+  /** Gives a database to its user if another one owns it: after a new base, or a copy without owners. */
   async settle(name: string, uid: number | null): Promise<void> {
     const folder = this.folder(name);
     if (uid === null || (await fs.lstat(folder)).uid === uid) return;

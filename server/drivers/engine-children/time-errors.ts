@@ -1,4 +1,4 @@
-/** Refusals of statements whose time is over. */
+/** Errors of statements that exceeded their time. */
 import { AppError } from '../../platform/errors.ts';
 
 const RETRY_SECONDS = 5;

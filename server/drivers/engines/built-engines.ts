@@ -1,4 +1,4 @@
-/** Makes the engines of databases. */
+/** Builds the engines of databases. */
 import { join } from 'node:path';
 import type { Logger } from 'pino';
 import type { Config } from '../../config/config.ts';

@@ -1,8 +1,8 @@
 /**
- * A database server run by Cloudlet: one process, with its own user where possible, that sees only its
- * folder. It keeps serving when Cloudlet is killed, and the next start adopts it. A server that users reach
- * directly is restarted when it dies, at a fixed port, because programs are configured with it. An account's
- * server (account-servers.ts) runs on demand, at any port.
+ * A database server run by Cloudlet: one process, with its own user if possible, that sees only its
+ * folder. It continues when Cloudlet is killed, and the next start adopts it. A server that users
+ * reach directly is restarted when it ends, at a fixed port, because programs are configured with
+ * it. An account's server (account-servers.ts) runs on demand, at any port.
  */
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -61,13 +61,13 @@ export interface ServerKind {
     folders: ServerFolders,
     port: number,
   ): Pick<ForeignProgram, 'command' | 'args' | 'env' | 'readOnly' | 'temporaryMb'>;
-  /** Rejects until it can be used; then leaves everything as its databases need it. */
+  /** Rejects until it is usable; then prepares everything that its databases need. */
   ping(folders: ServerFolders, port: number): Promise<void>;
   /** A minimal request. Rejects if refused. */
   probe(): Promise<unknown>;
 }
 
-/** Everything that a SQL engine makes its ServerKind from. */
+/** Everything that the ServerKind of an SQL engine is built from. */
 export interface ServerKindDeps {
   readonly processes: HostProcesses;
   readonly uid: number | null;
@@ -107,9 +107,9 @@ export interface ManagedServerDeps {
 const STUCK_MS = 60_000;
 const POLL_MS = 20;
 const MOST_POLL_MS = 1000;
-/** A server that cannot be used after so long raises an alarm. */
+/** A server that is unusable for this long raises an alarm. */
 const VOICE_MS = 10_000;
-/** A call waits so long for a start. */
+/** Maximum time that a call waits for a start. */
 const WAIT_MS = 30_000;
 const RETRY_MS = 5000;
 const MOST_RETRY_MS = 60_000;
@@ -132,7 +132,7 @@ export class ManagedServer implements EngineServer {
   readonly #rounds: ServerRounds;
   readonly #probing: NodeJS.Timeout;
   #isProbing = false;
-  /** Failed starts in a row. */
+  /** Consecutive failed starts. */
   #failures = 0;
   #problem: AppError | null = null;
 
@@ -176,8 +176,8 @@ export class ManagedServer implements EngineServer {
   }
 
   /**
-   * See EngineServer. A caller that has waited long for a start gets `engine_unavailable`, unless it waits
-   * for as long as the start makes progress.
+   * See EngineServer. A caller that has waited long for a start gets `engine_unavailable`, unless
+   * it waits for as long as the start makes progress.
    */
   async up({ isPatient = false }: { readonly isPatient?: boolean | undefined } = {}): Promise<void> {
     if (this.isUp) return;
@@ -250,7 +250,7 @@ export class ManagedServer implements EngineServer {
     alarms.raise(`${kind.name}_unavailable`, withReason(problem), problem.hint ?? SEE_LOG);
   }
 
-  /** A server that hangs has its process, and no answer: it raises an alarm until it answers again. */
+  /** A server that hangs has a process but does not respond: it raises an alarm until it responds again. */
   async #probe(): Promise<void> {
     if (!this.isUp || this.#isProbing) return;
     this.#isProbing = true;
@@ -321,7 +321,7 @@ export class ManagedServer implements EngineServer {
 
   async #adopt(): Promise<RunningProcess | null> {
     const found = await this.#leftRunning();
-    // The port was not stored any more, so no client knows it.
+    // The port was no longer stored, so no client knows it.
     if (found === null || this.port !== null) return found;
     await found.end(this.#deps.kind.stop);
     return null;

@@ -1,7 +1,7 @@
 /**
- * Copies of accounts' servers that run while a database is dumped out of them: of the account's user, in its
- * slots, reached by nobody else. Each has a folder, which is removed afterwards, after a kill by the next
- * start.
+ * Copies of accounts' servers that run while a database is dumped from them: with the account's
+ * user, in its slots, unreachable for others. Each has a folder, which is removed afterwards, or
+ * after a kill by the next start.
  */
 import * as fs from 'node:fs';
 import { join } from 'node:path';

@@ -11,7 +11,7 @@ export interface LogRing {
   readonly freeBytes: number;
 }
 
-/** Above this, the sum of the limits of its databases endangers others instead of protecting them. */
+/** Above this sum, the limits of a server's databases endanger others instead of protecting them. */
 const FAR_BEYOND = 1.2;
 const SPARE_BYTES = 256 * 2 ** 20;
 
@@ -23,8 +23,8 @@ export function excessOf(bytes: number, limitBytes: number): string | null {
 }
 
 /**
- * Bytes of the blocks below `home`, without what `ring` may take. du does it: a server has thousands of
- * files, and this must not delay anybody else. Throws when du fails.
+ * Bytes of the blocks below `home`, without those allowed for `ring`. Uses du: a server has
+ * thousands of files, and counting them must not delay other work. Throws if du fails.
  */
 export async function serverBytes(home: string, ring: LogRing | null): Promise<number> {
   // du counts a file once: the log's folder first.

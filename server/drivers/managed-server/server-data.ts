@@ -1,4 +1,4 @@
-/** The folder of a server that Cloudlet runs, the program that fills it, and the version its data are of. */
+/** The folder of a managed server, the program that fills it, and the version of its data. */
 import { createHash } from 'node:crypto';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
@@ -24,7 +24,7 @@ export function socketFolder({ home }: Pick<ServerFolders, 'home'>): string {
   return join(home, RUN);
 }
 
-/** Makes a folder for the files of the server's user; it may be there. */
+/** Creates a folder for the files of the server's user, unless it exists. */
 export function makeFolder(path: string, uid: number | null): void {
   try {
     fs.mkdirSync(path, { mode: 0o711 });
@@ -34,7 +34,7 @@ export function makeFolder(path: string, uid: number | null): void {
   if (uid !== null) fs.lchownSync(path, uid, uid);
 }
 
-/** Runs a program that makes data to its end, without a network. Throws its last words when it fails. */
+/** Runs a program that creates data to its end, without a network. Throws its last output if it fails. */
 export async function runMaker(
   processes: HostProcesses,
   program: Omit<ForeignProgram, 'network'>,

@@ -25,7 +25,7 @@ export class ServerUsage {
     this.#marks.note(use.done);
   }
 
-  /** The server does not run any more. */
+  /** The server no longer runs. */
   ended(): void {
     this.#now = NO_USE;
   }

@@ -1,6 +1,7 @@
 /**
- * The server that all accounts shared in earlier versions: its databases move to servers of their accounts'
- * own, by a dump whose rows are counted on both sides. It is kept for a while once all are moved.
+ * The server that all accounts shared in earlier versions: its databases move to their accounts'
+ * own servers, by a dump whose rows are counted on both sides. It is kept for a while after all
+ * were moved.
  */
 import * as fs from 'node:fs';
 import { join } from 'node:path';
@@ -17,7 +18,7 @@ import type { AccountEngine } from './sql-engine.ts';
 
 export interface Moving {
   readonly database: EngineDatabase;
-  /** The access that its user gets. */
+  /** The access for its user. */
   readonly access: Access;
 }
 
@@ -97,8 +98,8 @@ export class SharedServer {
   }
 
   /**
-   * Moves all of them, and retires this server. `take` has the new server of a database and fills it. Rejects
-   * with the first that could not be moved, once all others are.
+   * Moves all of them, and retires this server. `take` returns the new server of a database and
+   * fills it. Rejects with the first that could not be moved, after all others were.
    */
   async moveOut(
     all: readonly Moving[],
@@ -124,8 +125,8 @@ export class SharedServer {
   }
 
   /**
-   * Fills `to` with what the database of that name has here, its user's password included. May be done again.
-   * Throws when both are not the same afterwards.
+   * Fills `to` with the content of the database of that name here, including its user's password.
+   * Idempotent. Throws if they differ afterwards.
    */
   async #move({ database, access }: Moving, to: AccountEngine): Promise<void> {
     const from = await this.#open();

@@ -61,8 +61,8 @@ export interface AccountEngine extends Engine {
   /** Limits the sessions of that database's user; open ones continue. */
   setConnections(database: string, connections: number): Promise<void>;
   /**
-   * Has nobody write in it at once, as the host's disk is nearly full, and ends loads; false: lets them
-   * again. Again and again while it is.
+   * Stops all writing at once, because the host's disk is nearly full, and ends loads; false:
+   * allows it again. Called repeatedly meanwhile.
    */
   hold(isHeld: boolean): Promise<void>;
   /** Disk bytes of its server, less those of a new server with as many databases. */
@@ -72,7 +72,7 @@ export interface AccountEngine extends Engine {
   /** The server's hash of its user's password. */
   verifierOf(database: EngineDatabase): Promise<string>;
   setVerifier(database: EngineDatabase, verifier: string): Promise<void>;
-  /** Brings the data to the newest version here; null: nothing to do. When it throws nothing has changed. */
+  /** Upgrades the data to the newest version here; null: nothing to do. If it throws, nothing has changed. */
   upgrade(): Promise<Upgrade | null>;
 }
 
@@ -250,7 +250,7 @@ export abstract class SqlEngine<Admin, L extends AdminLinks<Admin>> implements A
     return this.links.asAdmin(work);
   }
 
-  /** Notes Cloudlet's id of the database, for takeActive(). */
+  /** Records Cloudlet's id of the database, for takeActive(). */
   protected note({ database, databaseId }: EngineDatabase): void {
     this.#ids.set(database, databaseId);
   }

@@ -1,6 +1,6 @@
 /**
- * The server of a SQL engine, whichever engine it is: one that Cloudlet runs, on a socket and on loopback, or
- * the operator's, where Cloudlet is a guest with databases and users of its own.
+ * The server of an SQL engine, for any engine: one that Cloudlet runs, on a socket and on loopback,
+ * or the operator's, where Cloudlet is a guest with its own databases and users.
  */
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -37,7 +37,7 @@ export interface SqlLinks {
   passwordOf(role: string): string;
   /** A minimal request on a separate connection. */
   probe(): Promise<unknown>;
-  /** Gives the administrator, who has `password`, this server's password. */
+  /** Changes the password of the administrator, who has `password`, to this server's. */
   takeAdministration(password: string): Promise<void>;
   close(): Promise<void> | void;
 }
@@ -85,7 +85,7 @@ export interface SqlKind<L extends SqlLinks, F extends ExternalFacts> {
     readonly database: string;
     readonly refusals: RefusalCodes;
     facts(links: L): Promise<F>;
-    /** Why the server cannot be used, with the fix; null: it can. `facts`: null before it was asked. */
+    /** Why the server cannot be used, with the fix; null: it can. `facts`: null before they were read. */
     unmet(facts: F | null, address: ServerAddress): AppError | null;
     clients(facts: F): Promise<object | NoPrograms>;
   };
@@ -103,7 +103,7 @@ export interface SqlServer<L, F = unknown> {
   readonly server: EngineServer;
   readonly links: L;
   readonly clients: Clients;
-  /** Null: the server is ours, or was not found good yet. */
+  /** Null: the server is ours, or was not checked yet. */
   facts(): F | null;
   /** The key from which passwords of our roles are derived. */
   secret(): Buffer;
@@ -144,8 +144,8 @@ function ownServer<L extends SqlLinks, F extends ExternalFacts>(
   const { user, database } = kind.administrator;
   const uid = serverUser(options);
   let known: Buffer | null = null;
-  // Read each time: a server is removed with its last database, and created anew with another secret while
-  // this process runs. Between the two, nobody needs more than an answer.
+  // Read each time: a server is removed with its last database, and may be recreated with another
+  // secret while this process runs.
   const secret = () => {
     try {
       known = readServerSecret(server.folders);

@@ -1,6 +1,7 @@
 /**
- * Arranges the commits of a batch for PostgreSQL, which answers each statement over a socket: neighbours of
- * the same form go as one statement for all their rows, and amounts for the same row are added up.
+ * Arranges the commits of a batch for PostgreSQL, which handles each statement over a socket:
+ * neighbours of the same form become one statement for all their rows, and amounts for the same row
+ * are summed.
  */
 import { type Increment, isIncrement, type SqlValue, type Statement } from '../../metadata/metadata.ts';
 
@@ -22,9 +23,9 @@ export interface Step {
 }
 
 /**
- * The steps of a batch, in order. Statements of like commits that stand side by side are grouped, so that a
- * later one of the first commit may run after an earlier one of the second; a rule that this breaks refuses
- * the batch, whose commits are then stored one by one.
+ * The steps of a batch, in order. Adjacent statements of similar commits are grouped, so that a
+ * later one of the first commit may run after an earlier one of the second; if a rule refuses
+ * because of this, the commits of the batch are stored one by one.
  */
 export function stepsOf(commits: readonly Ready[]): Step[] {
   const steps: Step[] = [];

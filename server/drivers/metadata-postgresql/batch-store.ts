@@ -82,9 +82,10 @@ export class BatchStore {
   }
 
   /**
-   * Stores the commits and notes `number` as this writer's last batch, in one transaction. Resolves with the
-   * outcome of each commit once the transaction is on disk. Rejects with BatchRefused or TakenOver; and when
-   * the connection is lost with pg's error: the outcome is then unknown, unless `onCommit` was not called.
+   * Stores the commits and records `number` as this writer's last batch, in one transaction.
+   * Resolves with the outcome of each commit once the transaction is on disk. Rejects with
+   * BatchRefused or TakenOver; and with pg's error if the connection is lost: the outcome is then
+   * unknown, unless `onCommit` was not called.
    */
   async store(
     commits: readonly (readonly Statement[])[],
@@ -110,7 +111,7 @@ export class BatchStore {
     }
   }
 
-  /** A mistake in a statement must harm its own commit only. */
+  /** A mistake in a statement must affect only its own commit. */
   #assign(statements: readonly Statement[]): Ready | CommitRefusal {
     try {
       return this.#ids.assign(statements);
@@ -187,7 +188,7 @@ export class BatchStore {
       failed === undefined
         ? null
         : refusalOf(failed, settled.findIndex((each) => each.status === 'rejected') - 1);
-    // The first that refuses is the reason, as in SQLite, which runs nothing after it.
+    // The first refusal is the reason, as in SQLite, which runs nothing after it.
     const answered = commit.slice(0, Math.max(0, failure?.index ?? commit.length));
     const refusal = (await unexpected(answered, answers)) ?? failure;
     if (refusal !== null) {
@@ -205,8 +206,8 @@ export class BatchStore {
   }
 
   /**
-   * The row by which the outcome of a lost COMMIT is known. Until the transaction ends nobody can take over,
-   * because that changes the same row.
+   * The row that shows the outcome of a lost COMMIT. Until the transaction ends, no other process
+   * can take over, because that changes the same row.
    */
   #note(number: number): Promise<Result> {
     const sql = 'UPDATE store_batches SET last = ? WHERE writer = ? AND may_write = 1';

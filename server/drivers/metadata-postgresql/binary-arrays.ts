@@ -1,10 +1,10 @@
 /**
- * Arrays as PostgreSQL sends and receives them in binary (array_recv). As text, each byte of a small object
- * would be two digits, escaped and copied several times.
+ * Arrays in PostgreSQL's binary format (array_recv). As text, each byte of a small object would be
+ * two digits, escaped and copied several times.
  */
 import type { SqlValue } from '../../metadata/metadata.ts';
 
-/** OIDs of types that are sent so (pg_type.dat). */
+/** OIDs of types sent in this format (pg_type.dat). */
 const OIDS: Readonly<Record<string, number>> = { bytea: 17, bigint: 20, text: 25 };
 const INT8_BYTES = 8;
 /** Number of dimensions, flags, type, length, lower bound. */

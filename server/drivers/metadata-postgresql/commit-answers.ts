@@ -1,10 +1,10 @@
-/** Answers and errors of commits, in the words of the API. */
+/** Results and errors of commits, as errors of the API. */
 import type { WaitingCommit } from '../../metadata/commit-queue.ts';
 import { CommitOutcomeUnknown, CommitRejected } from '../../metadata/metadata.ts';
 import { AppError } from '../../platform/errors.ts';
 import { BatchRefused, type CommitOutcome, TakenOver } from './batch-store.ts';
 
-/** Answers each commit of a stored batch. */
+/** Settles each commit of a stored batch. */
 export function answer(batch: readonly WaitingCommit[], outcomes: readonly CommitOutcome[]): void {
   for (const [i, { resolve, reject }] of batch.entries()) {
     const outcome = outcomes[i] as CommitOutcome;

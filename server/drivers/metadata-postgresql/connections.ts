@@ -44,7 +44,8 @@ const CONNECT_MS = 5000;
 const STATEMENT_MS = 60_000;
 
 /**
- * Opens a connection that sends statements without waiting for earlier answers. Rejects with pg's errors.
+ * Opens a connection that sends statements without waiting for earlier results. Rejects with pg's
+ * errors.
  */
 export async function connect({ url, writer = '', onEnd }: ConnectionOptions): Promise<pg.Client> {
   const client = new pg.Client({

@@ -1,6 +1,7 @@
 /**
- * The processes that may write to a database: one alone, or nodes side by side. One that comes waits until
- * those in its way have ended, or is refused while they live. A lock on `store_holder` lets one in at a time.
+ * The processes that may write to a database: a single one, or nodes side by side. A new process
+ * waits until the processes it cannot coexist with have ended, or is refused while they live. A
+ * lock on `store_holder` admits one at a time.
  */
 import type pg from 'pg';
 import { formatTime } from '../../platform/clock.ts';
@@ -53,7 +54,7 @@ interface Arrival {
   readonly enter: () => Promise<void>;
 }
 
-/** Resolves once nobody is in the way and `enter` is stored. Rejects with the refusal. */
+/** Resolves once no other process must end first and `enter` is stored. Rejects with the refusal. */
 export async function awaitFree(
   client: pg.Client,
   { now, isInTheWay, refusal, enter }: Arrival,
@@ -65,8 +66,8 @@ export async function awaitFree(
     await client.query('SELECT FROM store_holder WHERE id = 1 FOR UPDATE');
     const others = (await holdersOf(client)).filter(isInTheWay);
     const watchedMs = now() - began;
-    // While the server was away nobody could renew the row: its age alone says nothing. And its clock may
-    // have been set back.
+    // While the server was away no process could renew its row, so the row's age alone proves
+    // nothing. Its clock may also have been set back.
     const hasEnded = ({ is_connected, age_ms }: Holder) =>
       watchedMs >= GONE_MS && (is_connected === 0 || Math.max(age_ms, watchedMs) >= SILENT_MS);
     const alive = others.filter((holder) => !hasEnded(holder));
@@ -87,8 +88,8 @@ export async function awaitFree(
 }
 
 /**
- * No batch of that process is stored from now on, and its leases are free. To be called in a transaction:
- * it waits for a batch that the server still stores.
+ * From now on no batch of that process is stored, and its leases are free. Call it in a
+ * transaction: it waits for a batch that the server is still storing.
  */
 export async function endWriter(client: pg.Client, writer: string): Promise<void> {
   await client.query('SAVEPOINT ends');

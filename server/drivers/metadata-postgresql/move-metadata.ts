@@ -1,6 +1,6 @@
 /**
- * Moves the metadata of a cloud that is stopped between the data directory and PostgreSQL. The old place
- * keeps its rows, and refuses to be started: two copies of one cloud would sweep each other's files away.
+ * Moves the metadata of a stopped cloud between the data directory and PostgreSQL. The old location
+ * keeps its rows, and refuses to start: two copies of one cloud would sweep each other's files.
  */
 import * as fs from 'node:fs';
 import { mkdtempSync } from 'node:fs';
@@ -35,12 +35,13 @@ interface IdentityRow {
 }
 
 const IDENTITY = 'SELECT cloud_id, starts FROM identity';
-/** Rows that are read for a comparison at a time. */
+/** Rows compared at a time. */
 const STEP = 500;
 
 /**
- * Into an empty database, or that of a move that was cut off. All or nothing; null: they were moved before.
- * Rejects with an Error of one line where the database has another cloud's rows, and with drivers' errors.
+ * Moves into an empty database, or that of an interrupted move. All or nothing; null: they were
+ * moved before. Rejects with a one-line Error if the database has another cloud's rows, and with
+ * drivers' errors.
  */
 export async function moveToPostgresql({ directory, url, now }: MoveDeps): Promise<CopiedTable[] | null> {
   if (!fs.existsSync(join(directory, DATABASE_FILE))) {
@@ -60,7 +61,7 @@ async function moveHeld({ directory, url, now }: MoveDeps): Promise<CopiedTable[
     if (!(await isFree(client, sqlite, isMoved))) return null;
     const copied = await copyToPostgresql(sqlite, client);
     for (const table of copied) await assertSame(sqlite, client, table);
-    // Before the commit: after a kill in between none can be started, and the next try continues.
+    // Before the commit: after a kill in between neither can start, and the next attempt continues.
     const moved: Moved = { to: withoutSecret(url), at: now };
     writeDurableFile(join(directory, MOVED_FILE), `${JSON.stringify(moved)}\n`, 0o600);
     await client.query('COMMIT');
@@ -71,7 +72,7 @@ async function moveHeld({ directory, url, now }: MoveDeps): Promise<CopiedTable[
   }
 }
 
-/** Into the data directory, in the place of a database that was moved away. null: they were moved before. */
+/** Moves into the data directory, replacing a database that was moved away. null: they were moved before. */
 export function moveToSqlite(deps: MoveDeps): Promise<CopiedTable[] | null> {
   return holding(deps, () => moveBack(deps));
 }
@@ -121,7 +122,7 @@ async function holding<T>({ url, now }: Omit<MoveDeps, 'directory'>, work: () =>
   }
 }
 
-/** To the newest schema, which is PostgreSQL's. */
+/** Migrates to the newest schema, which is PostgreSQL's. */
 function upgrade(directory: string, nowMs: number): void {
   const database = openWriter(directory);
   try {

@@ -1,7 +1,7 @@
 /**
- * Tells the other nodes of a database what changed, with NOTIFY: in a transaction of its own, because one in
- * that of a commit makes all commits queue for one lock (PreCommit_Notify, async.c). A message may be lost;
- * after a loss that can be seen, everything counts as changed.
+ * Reports changes to the other nodes of a database, with NOTIFY: in a separate transaction, because
+ * within a commit's transaction it would make all commits queue for one lock (PreCommit_Notify,
+ * async.c). A message may be lost; after a detected loss, everything counts as changed.
  */
 import type pg from 'pg';
 import type { BusLink, Forgotten, Told } from '../../metadata/bus.ts';
@@ -29,7 +29,7 @@ const CHANNEL = 'cloudlet_changes';
 const GATHER_MS = 20;
 /** PostgreSQL's limit is below 8000. */
 const MAX_BYTES = 7900;
-/** More than fit a message are not gathered. */
+/** Changes beyond one message are not collected. */
 const MOST_GATHERED = 500;
 const RECONNECT_MS = 200;
 const MAX_RECONNECT_MS = 5000;
@@ -212,7 +212,7 @@ function toldOf({ f, c }: Message): Told {
   };
 }
 
-/** The changes go first if not all fits: they decide nothing. */
+/** The changes are dropped first if not everything fits: no decision depends on them. */
 function textOf(runId: string, { forgets, changes }: Told): string {
   const f = forgets?.map(({ kind, id }) => [kind, id]) ?? null;
   const c = changes?.map(({ accountId, kind, id }) => [accountId, kind, id]) ?? null;

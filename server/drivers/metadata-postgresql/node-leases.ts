@@ -1,4 +1,4 @@
-/** The leases of a node: work that one node at a time does, such as a job of the whole cloud. */
+/** The leases of a node: for work that one node at a time does, such as a job of the whole cloud. */
 import { createHash } from 'node:crypto';
 import type pg from 'pg';
 import { type NodeRow, readReport } from './node-rows.ts';
@@ -17,7 +17,7 @@ interface NodeLeasesDeps {
 export class NodeLeases {
   readonly #deps: NodeLeasesDeps;
   #held = new Set<string>();
-  /** Leases that another node is to have, until then. */
+  /** Leases for which another node is preferred, with the end of that time. */
   readonly #passed = new Map<string, number>();
 
   constructor(deps: NodeLeasesDeps) {
@@ -55,8 +55,8 @@ export class NodeLeases {
   }
 
   /**
-   * Another node is to have the lease for the next ten minutes; it is given up at once, if one can. False: it
-   * was passed on already.
+   * For the next ten minutes another node is preferred for the lease; it is released at once, if
+   * there is one. False: it was passed on already.
    */
   pass(lease: string): boolean {
     const isNew = !this.passed().includes(lease);
@@ -72,12 +72,12 @@ export class NodeLeases {
     return [...this.#passed.keys()];
   }
 
-  /** Takes over what the database says, also after a crash of the server that forgot a lease. */
+  /** Adopts the database's state, which may have lost a lease in a crash of the server. */
   read(rows: readonly NodeRow[]): void {
     this.#held = new Set(rows.find(({ writer }) => writer === this.#deps.writer)?.leases ?? []);
   }
 
-  /** Gives all of them back. */
+  /** Releases all of them. */
   async release(client: pg.Client): Promise<void> {
     await client.query('DELETE FROM store_leases WHERE writer = $1', [this.#deps.writer]);
   }

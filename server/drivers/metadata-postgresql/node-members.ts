@@ -1,8 +1,8 @@
 /**
- * Nodes that write to one database side by side. Each renews its row every second, by the clock of the
- * database. One that is silent for ten seconds is ended by any other: its row in `store_batches`, which each
- * of its batches changes, forbids it to write, so no lease needs a fence of its own (as Temporal's shards
- * have one).
+ * Nodes that write to one database side by side. Each renews its row every second, by the clock of
+ * the database. Any node ends one that is silent for ten seconds: the silent node's row in
+ * `store_batches`, which each of its batches changes, then forbids it to write, so leases need no
+ * fence of their own (unlike Temporal's shards).
  */
 import type pg from 'pg';
 import type { Clock } from '../../platform/clock.ts';
@@ -37,11 +37,11 @@ export interface NodeMembersDeps {
 }
 
 const BEAT_MS = 1000;
-/** Between heartbeats that are asked for; those who ask meanwhile share one. */
+/** Minimum time between requested heartbeats; concurrent requests share one. */
 const HURRY_MS = 20;
 /** Channel on which nodes with a new report announce their role: `host` or `front`. */
 const CHANNEL = 'cloudlet_nodes';
-/** A node whose beats fail for so long trusts nothing that it remembers. */
+/** A node whose heartbeats fail for this long does not trust its caches. */
 const TRUST_MS = 3000;
 const RELEASE_MS = 5000;
 /** A batch that the server still stores delays a starting node. */
@@ -55,7 +55,7 @@ export class NodeMembers implements Membership {
   /** The next heartbeat is due at once. */
   #isDue = false;
   #isBeating = false;
-  /** The next heartbeat is also told to others. */
+  /** The next heartbeat is also announced to others. */
   #isToldNext = false;
   readonly #watched = new Map<string, { readonly beat: string; readonly since: number }>();
   #client: pg.Client | null = null;
@@ -248,7 +248,7 @@ export class NodeMembers implements Membership {
     const isTold = this.#isToldNext;
     this.#isToldNext = false;
     const [, { rowCount, rows: stored }, { rows }] = await Promise.all([
-      // A beat that a crash of the server forgets does no harm.
+      // Losing a heartbeat in a crash of the server does no harm.
       client.query('SET synchronous_commit = off'),
       client.query<{ now_ms: number }>(
         `UPDATE store_nodes SET beat_at = clock_timestamp(), report = COALESCE($2, report)
@@ -264,10 +264,10 @@ export class NodeMembers implements Membership {
       return;
     }
     if (report !== null) this.#report.stored(report);
-    // A node that did not watch all the time cannot say that another was silent.
+    // A node that was not watching all the time cannot know that another was silent.
     if (sentAt - this.#beatAt > TRUST_MS) this.#watched.clear();
     this.#beatAt = sentAt;
-    // Halfway between question and answer.
+    // Halfway between request and response.
     const [{ now_ms: nowMs } = { now_ms: clock.now() }] = stored;
     this.#aheadMs = nowMs - (sentAt + clock.monotonic()) / 2;
     this.#rows = rows;

@@ -1,4 +1,4 @@
-/** Rows of the nodes of a database, with what each node reports to the others, as JSON. */
+/** Rows of the nodes of a database, with each node's report to the others, as JSON. */
 import type { NodeChange, NodeReport, NodeView } from '../../platform/membership.ts';
 
 export interface NodeRow {
@@ -16,7 +16,7 @@ export interface NodeRow {
   readonly report: string;
 }
 
-/** A node that is silent for longer does not count as up: it may have ended without a word. */
+/** A node silent for longer does not count as up: it may have ended without leaving. */
 const SILENT_SECONDS = 3;
 
 export const NODES = `SELECT node_id, writer, name, url, version, is_host, state, since, report, beat_at::text AS beat,
@@ -25,7 +25,7 @@ export const NODES = `SELECT node_id, writer, name, url, version, is_host, state
   FROM store_nodes n ORDER BY is_host DESC, name, node_id`;
 
 export const CHANGES: Readonly<Record<NodeChange, string>> = {
-  // A change waits for the locks of all nodes, and then sees them as they are: of two nodes that are
+  // A change waits for the locks of all nodes, and then sees their current state: if two nodes are
   // drained at once, one stays.
   drained: `WITH locked AS (SELECT node_id, state, beat_at FROM store_nodes ORDER BY node_id FOR UPDATE)
     UPDATE store_nodes SET state = 'draining' WHERE node_id = $1 AND (state = 'draining'
@@ -75,7 +75,7 @@ export class OwnReport {
   }
 }
 
-/** At most 16 KiB: the words for accounts are left out first, then the last alarms. */
+/** At most 16 KiB: texts for accounts are omitted first, then the last alarms. */
 export function reportText({ alarms, ...rest }: NodeReport): string {
   const whole = JSON.stringify({ alarms, ...rest });
   if (fits(whole)) return whole;

@@ -1,7 +1,7 @@
 /**
- * Metadata in the operator's PostgreSQL. Commits wait here while a batch is being stored, and go together in
- * one transaction: a transaction for each request would let one busy account store no more than one commit
- * per fsync.
+ * Metadata in the operator's PostgreSQL. Commits wait here while a batch is being stored, and then
+ * share one transaction: with a transaction per request, a busy account could store no more than
+ * one commit per fsync.
  */
 import type pg from 'pg';
 import { CommitQueue, type WaitingCommit } from '../../metadata/commit-queue.ts';
@@ -30,7 +30,7 @@ export interface PostgresqlMetadataDeps {
   readonly clock: Pick<Clock, 'now' | 'monotonic'>;
   readonly alarms: Alarms;
   readonly figures?: StoreFigures;
-  /** Called when this process may not store anything any more. */
+  /** Called when this process may no longer store anything. */
   readonly onTakenOver: (detail: string) => void;
   /** Joins the nodes of the database; undefined: a single writer. */
   readonly node?: JoiningNode | undefined;
@@ -52,7 +52,7 @@ interface Writer {
   readonly batches: BatchStore;
 }
 
-/** The right of this process to write. */
+/** How long a commit with a lost connection waits for its outcome. */
 interface Hold {
   readonly membership: Membership;
   release(): Promise<void>;
@@ -73,7 +73,7 @@ export class PostgresqlMetadata implements Metadata {
   readonly #tables: ReadonlySet<string>;
   readonly #hold: Hold;
   #isTakenOver = false;
-  /** The outcome could not be read; until it is known or given up, nothing else queues. */
+  /** The outcome could not be read; until it is known or given up, nothing else is queued. */
   #isAway = false;
   #writer: Promise<Writer> | null = null;
   readonly #readers = new Readers((onEnd) =>
@@ -99,7 +99,7 @@ export class PostgresqlMetadata implements Metadata {
   }
 
   /**
-   * Waits a few seconds for another Cloudlet that was killed. Rejects with an Error of one line when the
+   * Waits a few seconds for another Cloudlet that was killed. Rejects with a one-line Error if the
    * server cannot be used, or another Cloudlet uses the database.
    */
   static async open(deps: PostgresqlMetadataDeps): Promise<PostgresqlMetadata> {
@@ -268,7 +268,7 @@ export class PostgresqlMetadata implements Metadata {
     });
   }
 
-  /** Stores the batch and answers each of its commits. Never rejects. */
+  /** Stores the batch and settles each of its commits. Never rejects. */
   async #store(batch: readonly WaitingCommit[]): Promise<void> {
     const number = ++this.#batch;
     let mayBeStored = false;

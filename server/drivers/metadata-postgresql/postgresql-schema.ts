@@ -4,9 +4,10 @@ import { type AppliedMigration, checksum, pendingMigrations } from '../../metada
 import { postgresqlMigrations } from '../../metadata/migrations/migrations.ts';
 
 /**
- * These are this driver's own, and no part of the cloud's rows; they are made before the migrations, which
- * only one process at a time may run. A new column is a line here, which is nullable or has a default:
- * nodes of the version before go on beside this one. No line changes or goes.
+ * These tables belong to this driver and not to the cloud's rows; they are created before the
+ * migrations, which only one process at a time may run. A new column is a line here, nullable or
+ * with a default, because nodes of the previous version continue beside this one. Lines are never
+ * changed or removed.
  */
 const STORE_TABLES: Readonly<Record<string, string>> = {
   store_batches: `

@@ -14,7 +14,7 @@ const READ_BYTES = 2 ** 20;
 
 export interface PostgresqlSnapshotsDeps {
   readonly url: string;
-  /** A folder of our own. */
+  /** A folder used only for this. */
   readonly work: string;
   /** Throws when that many more bytes cannot be stored. */
   readonly assertSpace: (bytes: number) => void;
@@ -79,7 +79,7 @@ export async function writeSqlite(client: pg.Client, folder: string, nowMs: numb
     database.pragma('foreign_keys = OFF');
     return await copyToSqlite(client, database);
   } finally {
-    // Writes the log back: the file is whole.
+    // Checkpoints the log, so that the file is complete.
     database.close();
   }
 }

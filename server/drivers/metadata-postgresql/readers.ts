@@ -1,6 +1,7 @@
 /**
- * Connections for reads. What is asked in one turn of the event loop goes to one of them together: each write
- * to a socket costs a system call and wakes the server, which is more than all else that a short read costs.
+ * Connections for reads. All reads of one turn of the event loop are sent together over one
+ * connection: each write to a socket costs a system call and wakes the server, which costs more
+ * than the rest of a short read.
  */
 import type pg from 'pg';
 import type { SqlValue } from '../../metadata/metadata.ts';
@@ -12,7 +13,7 @@ const READERS = 4;
 
 interface Reader {
   client: Promise<pg.Client> | null;
-  /** Reads that are not answered. */
+  /** Reads without a result. */
   waiting: number;
 }
 
@@ -36,7 +37,7 @@ export class Readers {
     this.#connect = connect;
   }
 
-  /** Rejects with `overloaded` when the connection is lost, and with pg's errors. */
+  /** Rejects with `overloaded` if the connection is lost, and with pg's errors. */
   async get<T>(sql: string, params: readonly SqlValue[]): Promise<T | undefined> {
     const last = this.#asked.get(sql);
     if (last !== undefined && areEqual(last.params, params)) return (await last.rows)[0] as T | undefined;
@@ -80,7 +81,8 @@ export class Readers {
     setImmediate(() => {
       this.#isTurn = false;
       this.#ofTurn = null;
-      // Before they are sent: a read that may be shared is newer than each commit that is answered by then.
+      // Before they are sent: a shared read must be newer than each commit that was settled by
+      // then.
       this.#asked.clear();
       for (const send of this.#held.values()) send();
       this.#held.clear();

@@ -1,17 +1,18 @@
 /**
- * Row ids, taken from the database's sequences in blocks, so that a commit knows its own before it is sent.
+ * Row ids, reserved from the database's sequences in blocks, so that a commit knows its ids before
+ * it is sent.
  */
 import type { Client } from 'pg';
 import type { SqlValue, Statement } from '../../metadata/metadata.ts';
 import type { Ready, ReadyStatement } from './batch-plan.ts';
 import { insertedRow, withId } from './sql-texts.ts';
 
-/** Increment of the sequences in the schema: so many ids come with each of their values. */
+/** Increment of the sequences in the schema: each value stands for this many ids. */
 const BLOCK = 64;
 
 interface Text {
   readonly sql: string;
-  /** The table whose next id goes before the params; null: none. */
+  /** The table whose next id is placed before the params; null: none. */
   readonly table: string | null;
   /** Index of the param for the row's id; −1: none. */
   readonly idParam: number;

@@ -1,4 +1,4 @@
-/** Facts about a PostgreSQL server that decide whether it can keep the metadata, and how safely. */
+/** Facts about a PostgreSQL server that decide whether it can store the metadata, and how safely. */
 import { connect } from './connections.ts';
 
 export interface ServerFacts {
@@ -14,7 +14,7 @@ export interface ServerFacts {
   /** Empty: every standby is asynchronous. */
   readonly synchronousStandbys: string;
   readonly standbys: number;
-  /** Further connections that this role may open. */
+  /** Additional connections that this role may open. */
   readonly freeConnections: number;
   readonly mayCreate: boolean;
   /** The server's clock less ours, ms. */

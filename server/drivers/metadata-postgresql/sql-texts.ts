@@ -41,8 +41,9 @@ export function withId(sql: string): string {
 }
 
 /**
- * One statement that does for many rows what `sql` does for one; its params are arrays, of these types, with
- * the params of each row. Null: there is none, because `sql` is no plain INSERT or UPDATE.
+ * One statement that does for many rows what `sql` does for one; its params are arrays, of these
+ * types, with the params of each row. Null: there is none, because `sql` is not a plain INSERT or
+ * UPDATE.
  */
 export function manyRows(sql: string, types: readonly string[]): string | null {
   if (types.length === 0) return null;

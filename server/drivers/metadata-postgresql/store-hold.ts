@@ -1,7 +1,7 @@
 /**
- * Lets one process at a time write to a database. The holder notes itself in a row and renews it every
- * second. Who takes over marks the holder's row in `store_batches`, which each of its batches changes: a
- * process that was cut off and comes back can store nothing.
+ * Lets one process at a time write to a database. The holder records itself in a row and renews it
+ * every second. A process that takes over marks the holder's row in `store_batches`, which each of
+ * its batches changes: so a process that was disconnected and returns can store nothing.
  */
 import { hostname } from 'node:os';
 import type pg from 'pg';
@@ -37,8 +37,8 @@ export class StoreHold {
   }
 
   /**
-   * Takes the database once no other process holds it, which takes seconds after one was killed. Rejects
-   * with a StartupError that names the process that holds it, and with pg's errors.
+   * Acquires the database once no other process holds it, which takes seconds after one was killed.
+   * Rejects with a StartupError that names the holder, and with pg's errors.
    */
   static async take(deps: HoldDeps): Promise<StoreHold> {
     const hold = new StoreHold(deps);
@@ -105,7 +105,7 @@ export class StoreHold {
     }, SILENT_MS);
     try {
       const client = await this.#connected();
-      // A beat that a crash of the server forgets does no harm.
+      // Losing a heartbeat in a crash of the server does no harm.
       const [, { rowCount }] = await Promise.all([
         client.query('SET synchronous_commit = off'),
         client.query('UPDATE store_holder SET beat_at = clock_timestamp() WHERE id = 1 AND writer = $1', [

@@ -1,6 +1,6 @@
 /**
- * Copies all rows of the metadata between the engines, whose tables and columns are the same. A copy in
- * SQLite's format is what recovery points have, whichever engine the metadata is in.
+ * Copies all rows of the metadata between the engines, which have the same tables and columns.
+ * Recovery points contain a copy in SQLite's format, with either engine.
  */
 import type Database from 'better-sqlite3';
 import type pg from 'pg';
@@ -25,7 +25,7 @@ interface Table {
 }
 
 /**
- * Tables in an order in which each comes after those that it references. `migrations` is left out: each
+ * Tables in an order in which each follows those that it references. `migrations` is omitted: each
  * engine has its own.
  */
 export function tablesOf(sqlite: Database.Database): Table[] {
@@ -48,7 +48,7 @@ export function tablesOf(sqlite: Database.Database): Table[] {
 }
 
 /**
- * Fills `sqlite`, which has the schema and no cloud's rows, from the transaction that `client` has open.
+ * Fills `sqlite`, which has the schema and no cloud's rows, from `client`'s open transaction.
  * Rejects with the drivers' errors.
  */
 export async function copyToSqlite(client: pg.Client, sqlite: Database.Database): Promise<CopiedTable[]> {
@@ -87,9 +87,9 @@ export async function copyToSqlite(client: pg.Client, sqlite: Database.Database)
 }
 
 /**
- * Fills the database of `client`, which has the schema and no cloud's rows, within the transaction that it
- * has open. `sqlite`: a reader. Rejects with an Error of one line where a text has U+0000, which PostgreSQL
- * cannot hold, and with the drivers' errors.
+ * Fills the database of `client`, which has the schema and no cloud's rows, within its open
+ * transaction. `sqlite`: a reader. Rejects with a one-line Error if a text has U+0000, which
+ * PostgreSQL does not support, and with the drivers' errors.
  */
 export async function copyToPostgresql(sqlite: Database.Database, client: pg.Client): Promise<CopiedTable[]> {
   // Rows are copied unchanged, billing accounts included, over a ledger left by an earlier move.

@@ -1,6 +1,6 @@
 /**
- * Runs a batch in one transaction, so that one fsync stores all its commits. If it must be isolated, each
- * commit has a savepoint, so that one which a rule refuses leaves the others alone.
+ * Runs a batch in one transaction, so that one fsync stores all its commits. If it must be
+ * isolated, each commit has a savepoint, so that a refused commit does not affect the others.
  */
 import Database from 'better-sqlite3';
 import type { SqlValue } from '../../metadata/metadata.ts';
@@ -34,8 +34,9 @@ class Refused extends Error {
 }
 
 /**
- * Maps an error of SQLite to the failure of the batch; null when it concerns a single commit.
- * SQLITE_IOERR_SHMSIZE is a full disk too: the wal-index could not grow, and holds nothing durable.
+ * Maps an error of SQLite to the failure of the batch; null if it concerns a single commit.
+ * SQLITE_IOERR_SHMSIZE means a full disk too: the wal-index could not grow, and contains nothing
+ * durable.
  */
 export function batchFailureOf(error: unknown): BatchFailure | null {
   if (!(error instanceof Database.SqliteError)) return null;
@@ -69,7 +70,7 @@ interface Form {
   readonly sqlNumber: number;
   readonly expected: number;
   readonly paramCount: number;
-  /** Stands once for the whole group. */
+  /** Present once for the whole group. */
   readonly isShared: boolean;
 }
 
@@ -95,8 +96,8 @@ export class BatchRunner {
   }
 
   /**
-   * Returns once the batch is on disk; null when a rule refused something and nothing is stored, which
-   * happens only to a batch that is not to be stored isolated. Throws BatchFailed when none of it is stored.
+   * Returns once the batch is on disk; null if a rule refused something and nothing is stored,
+   * which happens only to a batch that is not isolated. Throws BatchFailed if nothing is stored.
    */
   run(message: BatchMessage): BatchOutcome | null {
     if (message.resetSql) {
@@ -184,7 +185,8 @@ export class BatchRunner {
   }
 
   /**
-   * The statements of one commit; null, or which one was refused and why. The cursor ends behind them all.
+   * Runs the statements of one commit; null, or the refused statement and the reason. The cursor
+   * ends after them all.
    */
   #runCommit(cursor: BatchCursor, results: number[]): Omit<CommitFailure, 'commit'> | null {
     const forms = readForms(cursor);
@@ -205,13 +207,13 @@ export class BatchRunner {
     return null;
   }
 
-  /** Whether an error concerns more than the commit that met it. */
+  /** Whether an error concerns more than its own commit. */
   #isOfTheBatch(error: unknown): boolean {
     return batchFailureOf(error) !== null || !this.#database.inTransaction;
   }
 
   /**
-   * Reads the params off the cursor, all of them even when it fails, and runs the statement: changes and last
+   * Reads all params from the cursor, even if it fails, and runs the statement: changes and last
    * row id, which is also added to `rowIds`.
    */
   #runStatement(

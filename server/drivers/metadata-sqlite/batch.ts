@@ -6,11 +6,11 @@
 import { type Increment, isIncrement, type SqlValue, type Statement } from '../../metadata/metadata.ts';
 
 /**
- * Groups of commits, one behind the other. A group: number of commits, number of statements of each; per
- * statement: number of its SQL, rows expected to change (−1: any), number of params, and 1 when it stands
- * once for the whole group; then per commit the params of its other statements, then those of the statements
- * for the whole group. A param: the value; or `true` and a length, the next bytes of the buffer; or `false`
- * and the index of the statement whose row id it stands for.
+ * Groups of commits, one after the other. A group: number of commits, number of statements of each;
+ * per statement: number of its SQL, rows expected to change (−1: any), number of params, and 1 if
+ * it is present once for the whole group; then per commit the params of its other statements, then
+ * those of the statements for the whole group. A param: the value; or `true` and a length, the next
+ * bytes of the buffer; or `false` and the index of the statement whose row id it represents.
  */
 type Token = number | string | bigint | null | boolean;
 
@@ -50,7 +50,7 @@ export type WriterReply =
    * `results`: changes and last row id of each statement of each commit in order; failed commits have none.
    */
   | { readonly kind: 'stored'; readonly results: Float64Array; readonly failures: readonly CommitFailure[] }
-  /** Nothing is stored because a rule refused something: the batch is wanted once more, isolated. */
+  /** Nothing is stored because a rule refused something: send the batch again, isolated. */
   | { readonly kind: 'refused' }
   | { readonly kind: 'failed'; readonly failure: BatchFailure }
   /** After a checkpoint was due: bytes that still wait in the log, and what went wrong, if anything. */
@@ -59,8 +59,8 @@ export type WriterReply =
 const MAX_SQL_TEXTS = 1000;
 
 /**
- * Numbers the SQL texts. Statements are constant text, so this stays small; a program that makes texts is
- * bounded all the same.
+ * Numbers the SQL texts. Statements are constant text, so this stays small; the limit protects
+ * against generated texts.
  */
 export class SqlNumbers {
   readonly #numbers = new Map<string, number>();
@@ -118,7 +118,7 @@ export function packBatch(
   };
 }
 
-/** Index behind the last of the commits from `begin` on which have its form. */
+/** Index after the last of the commits from `begin` on that have its form. */
 function endOfGroup(commits: readonly Commit[], begin: number): number {
   const first = commits[begin] as Commit;
   let end = begin + 1;
@@ -196,7 +196,7 @@ function concatenate(blobs: readonly Uint8Array[]): ArrayBuffer {
   return all.buffer;
 }
 
-/** Row IDs of a commit's statements so far; undefined: it stands for its group and has not run yet. */
+/** Row IDs of a commit's statements so far; undefined: it is run for the whole group later. */
 export type RowIds = (number | undefined)[];
 
 /** Reads a batch in the order in which packBatch wrote it. */
@@ -231,7 +231,7 @@ export class BatchCursor {
     return rowId;
   }
 
-  /** Passes over so many params. */
+  /** Skips this many params. */
   skipParams(count: number): void {
     for (let i = 0; i < count; i++) {
       const token = this.#tokens[this.#at++];

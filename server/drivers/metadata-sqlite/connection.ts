@@ -14,8 +14,8 @@ export const DATABASE_FILE = 'metadata.db';
 const WAL_BYTES_KEPT = 64 * 2 ** 20;
 
 /**
- * Memory mapping stays off: an I/O error on a mapped page is SIGBUS and ends the process, where a read is an
- * error to answer.
+ * Memory mapping is off: an I/O error on a mapped page is SIGBUS and ends the process, while a
+ * failed read is an error that can be handled.
  */
 const WRITER_PRAGMAS: readonly (readonly [string, number | string])[] = [
   ['busy_timeout', 5000],
@@ -139,10 +139,10 @@ export function checkedSqliteVersion(): string {
 }
 
 /**
- * Keeps a prepared statement prepared. This SQLite is built with STAT4: its planner looks at the values
- * bound to bare `?` in a join, and plans anew at every other value, which makes a 2 µs join take 14 µs.
- * SQLITE_DBCONFIG_ENABLE_QPSG would end that, but better-sqlite3 has no way to set it; the planner does
- * not look behind a unary plus, which changes no value and costs nothing when run.
+ * Keeps a prepared statement prepared. This SQLite is built with STAT4: its planner inspects the
+ * values bound to bare `?` in a join, and plans again for every other value, so that a 2 µs join
+ * takes 14 µs. SQLITE_DBCONFIG_ENABLE_QPSG would prevent that, but better-sqlite3 cannot set it;
+ * the planner does not look behind a unary plus, which changes no value and costs nothing when run.
  */
 const QUOTED_OR_PLACEHOLDER = /'(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*|\/\*[\s\S]*?\*\/|\?/g;
 

@@ -28,8 +28,8 @@ function isInexact(value: SqlValue | undefined): boolean {
 }
 
 /**
- * Runs a query with exact integers. Reads plain numbers first, because bigints for every column cost
- * twice the time, and reads again as bigint only when a value is too large to be trusted.
+ * Runs a query with exact integers. Reads plain numbers first, because bigints for every column
+ * cost twice the time, and repeats with bigint only if a value is too large to be exact.
  */
 export function readExactly(query: ExactQuery, params: readonly SqlValue[]): Row[] {
   const bound = params.map(toBound);

@@ -1,6 +1,6 @@
 /**
- * Metadata in one SQLite file. Commits wait on the main thread while the writer stores a batch, and go
- * to it all together: one fsync for all that came meanwhile. Reads run here and now, on a connection
+ * Metadata in one SQLite file. Commits wait on the main thread while the writer stores a batch, and
+ * then form the next batch: one fsync for all of them. Reads run synchronously, on a connection
  * that cannot write.
  */
 import { Worker } from 'node:worker_threads';
@@ -50,8 +50,8 @@ export class SqliteMetadata implements Metadata {
   readonly #figures: StoreFigures;
   #snapshotOpen = false;
   /**
-   * The last row of each query in this snapshot: requests in step (decisions/0013) all ask for their bucket
-   * and its owner's credit, mostly the same.
+   * The last row of each query in this snapshot: concurrent requests (decisions/0013) all read
+   * their bucket and its owner's credit, mostly the same.
    */
   readonly #seen = new Map<string, { readonly params: readonly SqlValue[]; readonly row: unknown }>();
   #broken: string | null = null;
@@ -173,7 +173,8 @@ export class SqliteMetadata implements Metadata {
     this.#endSnapshot();
     await this.#queue.idle();
     if (this.#broken !== null) {
-      // While the reader is open the writer is not the last connection, so that its end writes no log back.
+      // While the reader is open the writer is not the last connection, so that closing it does not
+      // checkpoint the log.
       await this.#writer.terminate();
       this.#reader.close();
       return;
@@ -206,7 +207,7 @@ export class SqliteMetadata implements Metadata {
     if (!this.#snapshotOpen) return;
     this.#snapshotOpen = false;
     this.#seen.clear();
-    // An error of the disk has ended it already.
+    // A disk error has ended it already.
     if (this.#reader.inTransaction) this.#endRead.run();
   }
 
@@ -279,8 +280,8 @@ export class SqliteMetadata implements Metadata {
   }
 
   /**
-   * Nothing is written from now on: after a failed fsync nobody knows what the disk holds, and a second one
-   * may lie.
+   * Nothing is written from now on: after a failed fsync the content of the disk is unknown, and a
+   * second one may wrongly succeed.
    */
   #break(detail: string): void {
     if (this.#broken === null) {

@@ -1,5 +1,5 @@
 /**
- * The writer thread: migrates, then stores batches in the order in which they come. It alone waits for
+ * The writer thread: migrates, then stores batches in the order of arrival. It alone waits for
  * fsync.
  */
 import { statfsSync } from 'node:fs';
@@ -18,7 +18,7 @@ export interface WriterOptions {
 }
 
 const PAGE_BYTES = 4096;
-/** Bytes in the log from which it is written back; less on a small file system. */
+/** Bytes in the log above which it is checkpointed; fewer on a small file system. */
 const CHECKPOINT_BYTES = 16 * 2 ** 20;
 /**
  * A checkpoint may need as much space again as new pages in the log. It must fit into the space reserved for
@@ -39,7 +39,7 @@ interface LogState {
 interface Upkeep {
   readonly database: Database.Database;
   readonly directory: string;
-  /** Pages in the log from which it is written back. */
+  /** Pages in the log above which it is checkpointed. */
   readonly duePages: number;
   readonly logState: Database.Statement;
   readonly freePages: Database.Statement;
@@ -58,7 +58,7 @@ function upkeepOf(
   return { database, directory, duePages, logState, freePages, send };
 }
 
-/** Checkpoints a long log. Runs after the answer, so that no commit waits for it. */
+/** Checkpoints a long log. Runs after the reply, so that no commit waits for it. */
 function checkpointWhenDue({ database, duePages, logState, send }: Upkeep): void {
   try {
     const before = logState.get() as LogState | undefined;
@@ -67,7 +67,7 @@ function checkpointWhenDue({ database, duePages, logState, send }: Upkeep): void
     const pages = after === undefined ? 0 : after.log - after.checkpointed;
     send({ kind: 'checkpoint', logBytes: pages * PAGE_BYTES, error: null });
   } catch (error) {
-    // Nothing acknowledged is at risk, the log still has it; but the disk refuses writes.
+    // No acknowledged commit is at risk, because the log still has it; but the disk refuses writes.
     reportFailure(error, send);
   }
 }
@@ -79,8 +79,8 @@ function reportFailure(error: unknown, send: (reply: WriterReply) => void): void
 }
 
 /**
- * Gives free pages back to the file system when that is short of space: what was deleted from the database
- * is of no use to anything else until then. A little each time, after the answer.
+ * Returns free pages to the file system if that is short of space: nothing else can use the space
+ * of deleted rows until then. A little each time, after the reply.
  */
 function shrinkWhenShort({ database, directory, freePages, send }: Upkeep): void {
   const free = freePages.get() as number;
@@ -107,8 +107,8 @@ function open(options: WriterOptions): Database.Database {
 }
 
 /**
- * On a full disk the log is written back and the batch tried once more: the log then begins anew in the
- * blocks it has. Without this a delete would need space for a log that may grow for a long while yet.
+ * On a full disk the log is checkpointed and the batch tried once more: the log then starts again
+ * in its existing blocks. Without this a delete would need space for a log that keeps growing.
  */
 function runWithWriteBack(
   runner: BatchRunner,

@@ -1,7 +1,8 @@
 /**
- * A front node listens at the ports of the host node at which users of databases and machines connect, and
- * passes their connections on: bytes as they come, with the client's address beside them. Who has not
- * logged in, each account's port and all ports together are bounded as at the host, which bounds them again.
+ * A front node opens the ports of the host node to which users of databases and machines connect,
+ * and forwards their connections: bytes unchanged, with the client's address. Unauthenticated
+ * connections, each account's port and all ports together have limits as at the host, which checks
+ * them again.
  */
 import type { Clock } from '../../platform/clock.ts';
 import type { ToldPorts } from '../../platform/membership.ts';
@@ -13,9 +14,9 @@ import { ProxyListeners } from '../server-proxy/proxy-listeners.ts';
 import type { Listener } from '../server-proxy/server-proxy.ts';
 
 export interface FrontPortsDeps {
-  /** The host's ports, as of its last beat; null: they are not known, and nothing changes. */
+  /** The host's ports, as of its last heartbeat; null: unknown, and nothing changes. */
   readonly told: () => ToldPorts | null;
-  /** This node now has the ports of that version of the host's, but those that it cannot open. */
+  /** This node has opened the host's ports of that version, except those that it cannot open. */
   readonly matched: (version: number | undefined) => void;
   /** Connects to that port of the host for a client. Rejects while the host is away. */
   readonly dial: Dial;
@@ -50,7 +51,7 @@ export class FrontPorts {
   readonly #place = networkPlace();
   #turn: Promise<void> = Promise.resolve();
   #isBusy = false;
-  /** The host may have told ports meanwhile. */
+  /** The host may have reported new ports in the meantime. */
   #isStale = false;
 
   constructor(deps: FrontPortsDeps) {
@@ -68,7 +69,7 @@ export class FrontPorts {
     await this.#listeners.close();
   }
 
-  /** To be called when the host may have told ports, and every second or so. */
+  /** Call when the host may have reported new ports, and every second or so. */
   heard(): void {
     this.#isStale = true;
     if (this.#isBusy) return;

@@ -1,4 +1,4 @@
-/** HTTP connections to other nodes of the cluster, which are kept. Forward limits their number. */
+/** Persistent HTTP connections to other nodes of the cluster. Forward limits their number. */
 import { type ClientRequest, Agent as HttpAgent, request as httpRequest } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import type { Socket } from 'node:net';
@@ -7,7 +7,7 @@ import type { Socket } from 'node:net';
 interface Head {
   readonly method: string;
   readonly path: string;
-  /** Names and values by turns. */
+  /** Alternating names and values. */
   readonly headers: readonly string[];
   readonly isUpgrade: boolean;
   /** Each direction of the upgraded connection ends separately. */
@@ -15,7 +15,7 @@ interface Head {
 }
 
 const CONNECT_MS = 3000;
-/** Shorter than a node keeps an idle connection, which it would otherwise close under a request. */
+/** Shorter than the idle timeout of a node, which could otherwise close a connection during a request. */
 const IDLE_MS = 30_000;
 
 export class NodeLinks {

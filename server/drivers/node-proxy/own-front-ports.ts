@@ -1,4 +1,4 @@
-/** Ports of the host node for users at this front node of a cluster, as the settings say. */
+/** Ports of the host node for users at this front node of a cluster, according to the settings. */
 import { isIP } from 'node:net';
 import type { Config } from '../../config/config.ts';
 import { publishedAt } from '../../config/published-address.ts';

@@ -11,8 +11,8 @@ export type PreparingOutput = 'stdout' | 'stderr' | ((line: string) => void);
 const PROGRAM = join(ROOT, 'scripts/prepare.js');
 
 /**
- * Starts it; it prints a line to our `output` when a part is there, or why it is not. `words`: its
- * arguments. Returns the function that ends it. Does nothing where the installation lacks the program.
+ * Starts it; it prints a line to our `output` when a part is ready, or why it is not. `words`: its
+ * arguments. Returns the function that ends it. Does nothing if the installation lacks the program.
  */
 export function startPreparing(words: readonly string[], output: PreparingOutput): () => void {
   if (!existsSync(PROGRAM)) return () => {};

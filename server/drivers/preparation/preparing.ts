@@ -1,4 +1,7 @@
-/** Reads how far scripts/prepare.js is with a part of this host that it prepares while the server runs. */
+/**
+ * Reads the progress of scripts/prepare.js with a part of this host that it prepares while the
+ * server runs.
+ */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Preparing } from '../../platform/host/preparing.ts';
@@ -9,7 +12,7 @@ export type Part = 'guest-image' | 'postgresql' | 'mariadb';
 
 const FOLDER = join(ROOT, 'build/preparing');
 
-/** Progress of a part; null: nobody prepares it now. A killed program prepares nothing. */
+/** Progress of a part; null: it is not being prepared now, for example because the program was killed. */
 export function preparing(part: Part, folder = FOLDER): Preparing | null {
   try {
     const { pid, percent, step } = JSON.parse(readFileSync(join(folder, `${part}.json`), 'utf8'));
@@ -27,5 +30,5 @@ export function saysPreparing({ percent, step }: Preparing): string {
   return `it is being installed: ${step}${percent === null ? '' : ` (${percent} %)`}`;
 }
 
-/** Advice to a caller meanwhile. */
+/** Advice to a caller in the meantime. */
 export const WAIT_FOR_IT = 'wait a minute: resources created now start when it is ready';

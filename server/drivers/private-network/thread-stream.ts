@@ -38,7 +38,7 @@ export class ThreadStream extends Duplex {
   }
 
   override _write(chunk: Buffer, _encoding: BufferEncoding, done: () => void): void {
-    // A copy of these bytes alone: a clone would have all of the pool of buffers that they are in.
+    // A copy of these bytes alone: cloning would include their whole pool of buffers.
     const bytes = new Uint8Array(chunk);
     this.#port.postMessage({ bytes } satisfies Message, [bytes.buffer]);
     this.#underWay += weightOf(bytes);

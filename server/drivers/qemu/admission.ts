@@ -39,8 +39,8 @@ interface WantedMemory {
 }
 
 /**
- * Throws `insufficient_capacity` when guests would have more memory together than this host lets them have:
- * they take it when they use it, perhaps long after their start, and then one of them would be killed.
+ * Throws `insufficient_capacity` if guests would have more memory together than this host allows:
+ * they use it over time, perhaps long after their start, and then one of them would be killed.
  */
 export function assertMemoryFor({ wantedMb, takenMb, limitMb }: WantedMemory): void {
   if (takenMb + wantedMb <= limitMb) return;
@@ -110,7 +110,7 @@ export class Admission {
     return memoryForGuests(this.#overcommit);
   }
 
-  /** Rejects with `insufficient_capacity`, before `launch`, when this host has no memory for the guest. */
+  /** Rejects with `insufficient_capacity`, before `launch`, if this host has no memory for the guest. */
   async start<T>({ vmId, memoryMb }: Pick<GuestSpec, 'vmId' | 'memoryMb'>, launch: () => Promise<T>) {
     const takenMb = this.#runs.memoryMb(this.#starting);
     assertMemoryFor({ wantedMb: memoryMb, takenMb, limitMb: this.limitMb() });

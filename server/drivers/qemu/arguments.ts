@@ -11,8 +11,8 @@ export interface Launch {
   readonly vcpus: number;
   readonly memoryMb: number;
   /**
-   * `off`: the host gives pages when they are touched, so a large guest starts on a smaller host. Where the
-   * host promises no more than it has, QEMU refuses that.
+   * `off`: the host allocates pages when they are touched, so a large guest starts on a smaller
+   * host. A host without overcommit refuses that in QEMU.
    */
   readonly reserve: 'on' | 'off';
   readonly boot: 'kernel' | 'disk';
@@ -162,7 +162,7 @@ exec { $ARGV[0] } @ARGV or die "$ARGV[0]: $!\\n";`;
 
 /**
  * Words before those of a program, to be run as root with descriptor TAP_FD closed. Throws
- * `engine_unavailable` where there is no Perl.
+ * `engine_unavailable` if there is no Perl.
  */
 export function withTap(device: string): string[] {
   return [hostProgram('perl'), '-e', HAND_OVER, device];

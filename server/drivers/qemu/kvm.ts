@@ -30,7 +30,7 @@ export interface Boots {
 
 /** The only device that QEMU can use. */
 export const KVM_DEVICE = '/dev/kvm';
-/** The program that boots says this when it is done; QEMU exits with twice the value plus one. */
+/** The booted program sends this when it is done; QEMU exits with twice the value plus one. */
 export const EXIT_VALUE = 0x10;
 const GOOD_STATUS = EXIT_VALUE * 2 + 1;
 /** Read and write permission of group and others. */
@@ -43,8 +43,8 @@ const OFFER_IT = 'turn on (nested) virtualisation, then modprobe kvm_intel or kv
 const OTHER_HOST = 'use a host with working KVM; a virtual machine needs nested virtualisation on its host';
 
 /**
- * User and group for a process of a guest. With KVM it gets the group that may open the device, and nothing
- * else; never root's, which may far more.
+ * User and group for a process of a guest. With KVM it gets the group that may open the device, but
+ * never root's, which has far more rights.
  */
 export function kvmUser(uid: number, device = KVM_DEVICE): { uid: number; gid: number } {
   const found = statDevice(device);
@@ -88,13 +88,13 @@ export function barredKvm(device: string, shared: boolean): Accel {
   };
 }
 
-/** Whether processes of guests may open it, by owner and mode, when they run as users of their own. */
+/** Whether guests' processes may open it, by owner and mode, if they run as their own users. */
 export function isBarred(device: string): boolean {
   const found = statDevice(device);
   return found !== undefined && !isFor(found, ALL_MAY) && !(found.gid !== 0 && isFor(found, GROUP_MAY));
 }
 
-/** Judges the two boots. `shared`: see barredKvm(). */
+/** Evaluates the two boots. `shared`: see barredKvm(). */
 export function judgeKvm({ tcg, kvm }: Boots, device: string, shared: boolean): Accel {
   const seconds = (ms: number) => `${(ms / 1000).toFixed(2)} s`;
   const refused = (reason: string, fix = OTHER_HOST): Accel => ({ accel: 'tcg', reason, fix });

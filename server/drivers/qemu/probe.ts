@@ -64,8 +64,8 @@ function probeDisk(): Buffer {
 }
 
 /**
- * The last result of the Cloudlet of this directory, if that was since the host was booted, with the QEMU
- * that is installed now and the device as it is; else null. Reads, and starts nothing.
+ * The last result of the Cloudlet of this directory, if it is from the current boot of the host,
+ * with the installed QEMU and the current device; else null. Only reads.
  */
 export function readProbe(directory: string, program: QemuProgram, device = KVM_DEVICE): PastProbe | null {
   const cached = readCache(directory);
@@ -86,7 +86,7 @@ function readCache(directory: string): Cached | null {
   }
 }
 
-/** The disk, open to be read. It has no name any more: whatever happens to us, nothing of it is left. */
+/** The disk, open for reading. Its name is already removed, so that nothing is left after a crash. */
 function openProbeDisk(directory: string): number {
   const folder = fs.mkdtempSync(join(directory, 'probe-'));
   try {
@@ -98,7 +98,7 @@ function openProbeDisk(directory: string): number {
   }
 }
 
-/** The first line, which names the cause, without anything that is a path. */
+/** The first line, which names the cause, without paths. */
 function firstWords(text: string): string {
   const [line = ''] = text.trim().split('\n', 1);
   return line
@@ -150,7 +150,7 @@ export class AccelProbe {
       this.#found = await this.#find(program);
       if (!this.#stop.signal.aborted) this.#write({ key, ...this.#found, at: this.#deps.clock.now() });
     } catch (error) {
-      // Asked again, it is tried again.
+      // A repeated call retries.
       this.#key = '';
       const { code, name } = error as NodeJS.ErrnoException;
       this.#found = { accel: 'tcg', reason: `KVM could not be tested: ${code ?? name}`, fix: '' };

@@ -17,7 +17,7 @@ export interface QemuDeps {
   readonly uidBase: number;
   /** Why guests run under our own user instead; null: they do not. */
   readonly noUsers: NoOtherUsers | null;
-  /** `tcg`: KVM is not even tried; `kvm`: it is taken without the test boot. */
+  /** `tcg`: KVM is not tried; `kvm`: it is used without the test boot. */
   readonly accel: 'auto' | 'tcg' | 'kvm';
   /** Memory for guests, as a multiple of the host's available memory. */
   readonly memoryOvercommit: number;

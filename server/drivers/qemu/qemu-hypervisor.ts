@@ -123,7 +123,7 @@ export class QemuHypervisor implements hv.Hypervisor {
     return { ...problem, ...how, preparing: noTiny?.preparing };
   }
 
-  /** One at a time for each guest. Rejects with `host_unreachable` where no guest may be. */
+  /** One at a time for each guest. Rejects with `host_unreachable` if guests are on another node. */
   async #inTurn<T>(vmId: string, work: () => Promise<T>): Promise<T> {
     this.#assertHere();
     return this.#locks.run(vmId, work);
@@ -196,7 +196,7 @@ export class QemuHypervisor implements hv.Hypervisor {
     });
   }
 
-  /** Ends a process that never ran and needs the host's rules: they may be gone. */
+  /** Ends a process that never ran and needs the host's rules, which may be gone. */
   async #endUnguarded(run: GuestRun, { network }: hv.GuestSpec): Promise<boolean> {
     const isGuarded = network.outbound || this.#deps.bridge !== null;
     if (!isGuarded || (await this.#runs.fact(run.vmId, run)).running) return false;

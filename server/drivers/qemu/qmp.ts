@@ -7,7 +7,7 @@ export type QmpFailure = 'closed' | 'timeout' | 'refused';
 export class QmpError extends Error {
   readonly failure: QmpFailure;
 
-  /** `refused`: QEMU answered that it will not. */
+  /** `refused`: QEMU answered with an error. */
   constructor(failure: QmpFailure, message: string) {
     super(message);
     this.name = 'QmpError';
@@ -26,13 +26,13 @@ interface Waiting {
   readonly timer: NodeJS.Timeout;
 }
 
-/** The longest answer of the commands used here is under 64 KiB; who sends more is no QEMU. */
+/** The longest answer of the commands used here is under 64 KiB; a longer one is not from QEMU. */
 const MAX_LINE_BYTES = 4 * 1024 * 1024;
 /** On a quiet host. */
 const TIMEOUT_MS = 5000;
 
 /**
- * Statistics that QEMU does not have come as 2^64 - 1, which a number cannot even hold; all such are null.
+ * QEMU reports missing statistics as 2^64 - 1, which a number cannot represent; they become null.
  */
 function honest(_key: string, value: unknown): unknown {
   return typeof value === 'number' && value >= 2 ** 63 ? null : value;
@@ -63,16 +63,15 @@ export class QmpClient {
     this.#socket = socket;
     this.#greeting.promise.catch(() => {});
     socket.on('data', (chunk: Buffer) => this.#take(chunk));
-    // An error is followed by `close`, which says all there is to say.
+    // An error is followed by `close`, which is handled.
     socket.on('error', () => {});
     socket.on('close', () => this.#end());
   }
 
   /**
-   * Takes a connected socket through greeting and capabilities. Rejects with a QmpError when that is not
-   * done after `timeoutMs` (a socket that serves someone else already gives no greeting), and closes it.
-   * `along` may say first commands, which are sent without waiting for the capabilities; when it rejects,
-   * so does open().
+   * Performs greeting and capabilities on a connected socket. Rejects with a QmpError after
+   * `timeoutMs` (a socket that serves another client sends no greeting), and closes it. `along` may
+   * send first commands, without waiting for the capabilities; if it rejects, so does open().
    */
   static async open(
     socket: Socket,
@@ -111,8 +110,8 @@ export class QmpClient {
   }
 
   /**
-   * The `return` of the command. Rejects with a QmpError; after a timeout the answer, should it still come,
-   * is thrown away.
+   * The `return` of the command. Rejects with a QmpError; after a timeout, a late answer is
+   * discarded.
    */
   command(name: string, args: Readonly<Record<string, unknown>> = {}, timeoutMs = patienceMs(TIMEOUT_MS)) {
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();

@@ -83,10 +83,10 @@ interface FirstSignOptions {
 }
 
 /**
- * True as soon as the guest wrote to its console or read its disk, which the firmware does before all else.
- * A guest that did neither in that time executes nothing, or a thousand times too slowly; as it cannot have
- * written anything either, ending it loses nothing. Also true when the process ends, or nobody wants to know:
- * nothing is to be done.
+ * True as soon as the guest wrote to its console or read its disk, which the firmware does first. A
+ * guest that did neither in that time executes nothing, or a thousand times too slowly; as it
+ * cannot have written anything either, ending it loses nothing. Also true if the process ends, or
+ * nobody waits: then nothing needs to be done.
  */
 export async function showsLife(run: GuestRun, options: FirstSignOptions): Promise<boolean> {
   const { folder, logBytes, withinCpuMs, withinMs, signal } = options;

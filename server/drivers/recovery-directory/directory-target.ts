@@ -1,4 +1,4 @@
-/** Recovery points in a directory: another disk, NFS, or, for want of better, the data directory. */
+/** Recovery points in a directory: another disk, NFS, or, if there is nothing better, the data directory. */
 import { execFile } from 'node:child_process';
 import type { Dirent } from 'node:fs';
 import {
@@ -210,8 +210,8 @@ export class DirectoryTarget implements Target {
 }
 
 /**
- * Gives a written file its name, in one step: a process that is killed leaves no empty file under that name.
- * A file system without hard links (FAT, some network shares) takes two steps. Throws EEXIST.
+ * Names a written file, in one step: a process that is killed leaves no empty file under that name.
+ * A file system without hard links (FAT, some network shares) needs two steps. Throws EEXIST.
  */
 async function linkOrWrite(written: string, path: string, bytes: Uint8Array): Promise<void> {
   try {

@@ -1,4 +1,4 @@
-/** Sealed pieces as files of a directory, read and written here and now: for a thread of its own. */
+/** Sealed pieces as files of a directory, read and written synchronously: for a separate thread. */
 import {
   closeSync,
   existsSync,

@@ -1,6 +1,6 @@
 /**
- * The data directory that a restore makes. Files are written to a folder in it and moved out when all are
- * whole, the metadata last: without it there is no cloud. It may be a mount point.
+ * The data directory created by a restore. Files are written to a folder in it and moved out when
+ * all are complete, the metadata last: without it there is no cloud. It may be a mount point.
  */
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
@@ -25,7 +25,7 @@ const NOTHING = ['lost+found'];
 interface Note {
   readonly pointId: string;
   readonly boot: string;
-  /** All pieces were found right before the first was written. */
+  /** All pieces were found intact before the first was written. */
   readonly isChecked: boolean;
   readonly isWhole: boolean;
 }
@@ -37,7 +37,7 @@ export class RestoreDirectory implements RestoreFolder {
   /** Folders. */
   readonly #made = new Set<string>();
 
-  /** Throws when there is anything at `to` but a restore that was not finished, and when it is another's. */
+  /** Throws if `to` contains anything but an unfinished restore, and if that is another's. */
   static async open(to: string): Promise<RestoreDirectory> {
     const other = existsSync(to) ? otherOwnerOf(to) : null;
     if (other !== null) throw new Error(`${other.detail}: ${other.fix}`);
@@ -81,7 +81,7 @@ export class RestoreDirectory implements RestoreFolder {
     if (note?.boot !== boot) await rm(this.path, { recursive: true, force: true });
     this.#made.clear();
     await mkdir(this.path, { recursive: true, mode: 0o700 });
-    // An earlier try may have got as far as to change it.
+    // An earlier attempt may have changed it already.
     for (const name of METADATA_FILES) await rm(join(this.path, name), { force: true });
     await this.#write({ pointId, boot, isChecked, isWhole: false });
   }

@@ -13,7 +13,7 @@ export interface PieceStorage {
   renewLock(piece: string): void | Promise<void>;
 }
 
-/** A thread is started with it, and with more for its driver. */
+/** Setup of a thread; drivers add more. */
 export interface PieceSetup {
   /** The repository's key, 32 bytes. */
   readonly key: Uint8Array;

@@ -80,7 +80,7 @@ export class PieceThreads implements PieceStore {
     await this.#write({ kind: 'renewLock', piece });
   }
 
-  /** Jobs from now on are for threads with a new set-up. */
+  /** Later jobs are for threads with a new set-up. */
   setUpAnew(): void {
     for (const thread of this.#threads) thread.endWhenIdle();
     this.#threads = [];
@@ -164,7 +164,7 @@ class PieceThread {
     this.#worker.on('exit', () => this.#fail(new Error('a thread that works on pieces has ended')));
   }
 
-  /** Jobs that are not answered yet. */
+  /** Jobs without a result. */
   get load(): number {
     return this.#waiting.size;
   }

@@ -1,4 +1,4 @@
-/** Pieces named, sealed, stored, read and checked: for a thread of its own. */
+/** Pieces named, sealed, stored, read and checked: for a separate thread. */
 import { closeSync, constants, openSync, readSync } from 'node:fs';
 import { parentPort } from 'node:worker_threads';
 import { ownBytes, release } from '../../platform/buffers.ts';

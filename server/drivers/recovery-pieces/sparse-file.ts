@@ -1,10 +1,10 @@
-/** Writes a file that is there whole or not at all, blocking: for a thread of its own. */
+/** Writes a file completely or not at all, blocking: for a separate thread. */
 import { closeSync, ftruncateSync, openSync, renameSync, rmSync, writeSync } from 'node:fs';
 import { HOLE } from '../../recovery/repository/chunks.ts';
 import type { PlacedFile } from '../../recovery/repository/target.ts';
 import { UNFINISHED } from './file-errors.ts';
 
-/** Disks are mostly holes, and stay so. */
+/** Disks consist mostly of holes, which are kept. */
 export async function writeSparse(
   { path, mode }: PlacedFile,
   pieces: AsyncIterable<Uint8Array>,

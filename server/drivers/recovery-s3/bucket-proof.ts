@@ -1,4 +1,4 @@
-/** Tries out everything that recovery points need of a bucket. */
+/** Tests everything that recovery points need from a bucket. */
 
 import { createHash } from 'node:crypto';
 import { child, readXml, textOf, type XmlElement } from '../../../libs/s3-wire/index.ts';
@@ -28,7 +28,7 @@ export interface BucketProofDeps {
   readonly objects: S3Objects;
   /** The key prefix of the repository, empty or with a slash at its end. */
   readonly prefix: string;
-  /** Whether an object of that key and MD5, in hex, is one of this very cloud. */
+  /** Whether an object of that key and MD5, in hex, belongs to this cloud. */
   readonly isOwn: (key: string, md5: string) => Promise<boolean>;
   readonly limits: S3Limits;
   readonly clock: Clock;
@@ -36,11 +36,11 @@ export interface BucketProofDeps {
   readonly lockDays: number;
 }
 
-/** Begin of the name of the object of the trials. A key that may not remove objects leaves it behind. */
+/** Prefix of the test object's name. A key that may not remove objects leaves it behind. */
 const PROBE = 'cloudlet-probe-';
 
 interface Trial extends BucketProofDeps {
-  /** The key of this trial's own object. */
+  /** The key of this test's own object. */
   readonly key: string;
 }
 

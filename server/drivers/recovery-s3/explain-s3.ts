@@ -1,8 +1,8 @@
-/** Failures of a recovery target in S3, in the words of its callers. */
+/** Converts failures of a recovery target in S3 for its callers. */
 import { AppError } from '../../platform/errors.ts';
 import { fixOf } from '../s3-client/s3-fault.ts';
 
-/** `error`: a fault of S3, or one that a thread passed on with its code. An AppError stays as it is. */
+/** `error`: an S3 fault, or one passed on by a thread with its code. An AppError is returned unchanged. */
 export function explainS3(error: unknown, location: string): AppError {
   if (error instanceof AppError) return error;
   const { message, code = '' } = error as Error & { readonly code?: string };

@@ -28,7 +28,7 @@ const HURRIED: S3Limits = { tries: 1, silenceMs: 3000 };
 export interface S3RecoveryTargetDeps {
   readonly address: S3Address;
   readonly clock: Clock;
-  /** Whether an object of that key and MD5, in hex, is one of this very cloud. */
+  /** Whether an object of that key and MD5, in hex, belongs to this cloud. */
   readonly isOwn: (key: string, md5: string) => Promise<boolean>;
   /** See BucketProofDeps. */
   readonly lockDays: number;
@@ -90,7 +90,7 @@ export class S3RecoveryTarget implements Target {
     return { isOnDataDisk: false, freeBytes: null };
   }
 
-  /** Tries out the bucket, once. Rejects with an AppError when it is not fit for recovery points. */
+  /** Tests the bucket, once. Rejects with an AppError if it is unsuitable for recovery points. */
   prove(): Promise<BucketProof> {
     const { address, isOwn, clock, lockDays } = this.#deps;
     const about = {
@@ -134,7 +134,7 @@ export class S3RecoveryTarget implements Target {
 
   async #create(name: string, bytes: Uint8Array): Promise<boolean> {
     try {
-      // The notes of writers are useless later.
+      // The writers' files are useless later.
       const headers = name.includes('/') ? {} : this.#lockHeaders(pieceLockEnd);
       await this.#objects.put(name, { ...bodyOf(bytes), headers }, this.#limits);
       return true;

@@ -3,10 +3,11 @@ import { readXml, textOf } from '../../../libs/s3-wire/index.ts';
 import { BlobFault } from '../blob-frames/blob-fault.ts';
 
 /**
- * `away`: no answer, or one that says to try later; `denied`: wrong keys or rights; `clock`: the clocks
- * differ; `region`, `bucket`, `tls`, `refused`: the address is wrong or S3 does not support the request;
- * `full`: no space or quota left; `foreign`: the bucket is not of this cloud. The others belong to one
- * object: `missing`, `exists`, `range`, `no_upload`, and `digest`, bytes that were altered on their way.
+ * `away`: no response, or one that says to try later; `denied`: wrong keys or rights; `clock`: the
+ * clocks differ; `region`, `bucket`, `tls`, `refused`: the address is wrong or S3 does not support
+ * the request; `full`: no space or quota left; `foreign`: the bucket belongs to another cloud. The
+ * others concern one object: `missing`, `exists`, `range`, `no_upload`, and `digest`, bytes
+ * corrupted in transit.
  */
 export type S3Problem =
   | 'away'

@@ -1,4 +1,4 @@
-/** The operations of S3 that Cloudlet needs. Failures are BlobFaults of kind `s3`. */
+/** The S3 operations that Cloudlet needs. Failures are BlobFaults of kind `s3`. */
 import { createHash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { bareDocument, children, readXml, textOf, type XmlElement } from '../../../libs/s3-wire/index.ts';
@@ -67,7 +67,7 @@ export class S3Objects {
     this.#prefix = prefix;
   }
 
-  /** Stores an object that must not exist. Rejects with `exists` if it does and is another one. */
+  /** Stores an object that must not exist. Rejects with `exists` if a different one does. */
   async put(key: string, { parts, md5, headers: more }: S3Body, limits?: S3Limits): Promise<void> {
     const headers = { ...more, 'content-md5': md5, 'if-none-match': '*' };
     try {
@@ -209,7 +209,8 @@ export class S3Objects {
       const root = parse(answer);
       if (root.name === 'Error') throw s3Fault('away', `the S3 service returned ${textOf(root, 'Code')}`);
     } catch (error) {
-      // An attempt may have succeeded although its answer was lost; then the upload is not known any more.
+      // An attempt may have succeeded although its response was lost; then the upload no longer
+      // exists.
       if (!isS3Fault(error, 'no_upload', 'missing', 'away')) throw error;
       const found = await this.head(key, limits).catch(() => undefined);
       if (found?.sizeBytes !== sizeBytes) throw error;

@@ -32,9 +32,9 @@ export interface S3RequestsDeps {
 export interface S3Patience {
   /** Attempts in all; default 5. */
   readonly tries?: number;
-  /** Silence, in either direction, after which a connection is given up, ms; default 20,000. */
+  /** Silence, in either direction, after which a connection is closed, ms; default 20,000. */
   readonly silenceMs?: number;
-  /** No further attempt that long after the first, ms; default 20,000. */
+  /** No further attempt this long after the first, ms; default 20,000. */
   readonly untilMs?: number;
 }
 
@@ -102,12 +102,12 @@ export class S3Requests {
     }
   }
 
-  /** The answer's body as text. Rejects like send(); what breaks off within the body is tried again too. */
+  /** The response's body as text. Rejects like send(); an interrupted body is retried too. */
   async sendForText(request: S3Request, limits: S3Limits = {}): Promise<string> {
     return (await this.sendForBytes(request, MAX_TEXT_BYTES, limits)).toString();
   }
 
-  /** The answer's body, of at most `maxBytes`. Rejects as sendForText() does. */
+  /** The response's body, of at most `maxBytes`. Rejects like sendForText(). */
   async sendForBytes(request: S3Request, maxBytes: number, limits: S3Limits = {}): Promise<Buffer> {
     const { tries = TRIES, signal } = limits;
     for (let tried = 1; ; tried++) {
@@ -144,7 +144,7 @@ export class S3Requests {
         reject(fault);
         outgoing.destroy();
       };
-      // Once S3 has everything, its answer tells whether something must be removed.
+      // Once S3 has everything, its response shows whether something must be removed.
       const onAbort = () => {
         if (!outgoing.writableFinished || length === 0) give(signal?.reason);
       };
@@ -185,7 +185,7 @@ export class S3Requests {
   }
 }
 
-/** Full jitter: clients that failed together do not come back together. */
+/** Full jitter: clients that failed together do not retry together. */
 async function pause(tried: number, signal: AbortSignal | undefined): Promise<void> {
   const most = Math.min(MAX_PAUSE_MS, FIRST_PAUSE_MS * 2 ** tried);
   const ms = (most * randomSecret(2).readUInt16LE()) / 0xffff;

@@ -1,6 +1,6 @@
 /**
- * Which addresses a request for an untrusted URL may reach: those of the public Internet but this host's
- * own, and what was allowed.
+ * Which addresses a request for an untrusted URL may reach: those of the public Internet except
+ * this host's own, and explicitly allowed ones.
  */
 import { BlockList, isIP } from 'node:net';
 import { networkInterfaces } from 'node:os';
@@ -59,8 +59,9 @@ export function isIn(list: BlockList, address: string): boolean {
 }
 
 /**
- * Whether `address` (text of an IP address) may be connected to; `allowed` goes before all rules. A service
- * on a public address of this host may be behind a firewall that does not hold us, or trust this host.
+ * Whether `address` (text of an IP address) may be connected to; `allowed` takes precedence over
+ * all rules. A service on a public address of this host may be behind a firewall that does not
+ * block us, or may trust this host.
  */
 export function mayReach(address: string, allowed: BlockList): boolean {
   if (isIP(address) === 0 || address.includes('%')) return false;

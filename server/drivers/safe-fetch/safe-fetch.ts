@@ -1,7 +1,7 @@
 /**
- * HTTP to untrusted URLs. A name is resolved once for each request, its addresses are held
- * against the rules, and the socket is connected to one of those very addresses: there is no second look-up
- * that could answer otherwise. Every redirect goes the same way again.
+ * HTTP to untrusted URLs. A name is resolved once for each request, its addresses are checked
+ * against the rules, and the socket connects to one of the checked addresses: no second look-up
+ * could return another. Every redirect is checked in the same way.
  */
 import type { LookupAddress } from 'node:dns';
 import * as http from 'node:http';
@@ -23,7 +23,10 @@ export interface SafeFetchDeps {
   readonly allowed: readonly string[];
   /** Without a byte for this long the request is given up, ms. */
   readonly stallMs?: number;
-  /** An answer that took so long to begin, or brought less than `slowBytes` in so long, is given up, ms. */
+  /**
+   * A response that takes this long to begin, or brings less than `slowBytes` in this time, is
+   * aborted, ms.
+   */
   readonly slowMs?: number;
   readonly slowBytes?: number;
 }
@@ -133,7 +136,7 @@ export class SafeFetch implements Outbound {
         const seconds = Math.ceil(this.#stallMs / 1000);
         sent.destroy(new OutboundRefused('failed', `no data for ${seconds} s`));
       });
-      // Whatever the list of interfaces says: who talks from the very address it talks to talks to itself.
+      // In any case: a connection from an address to itself stays on this host.
       sent.on('socket', (socket) =>
         socket.on('connect', () => {
           const { localAddress, remoteAddress = '' } = socket;

@@ -10,7 +10,7 @@ import { type RouteTable, removalOf, routeTables, TABLE_PREFIX, tablesInTheWay }
 import { PROXY_ADDRESS } from './passage.ts';
 
 export interface DirectRoutesDeps {
-  /** Names the table, so that no other cloud of this host has it, and none takes it away while we live. */
+  /** Names the table, so that no other cloud of this host uses it or removes it while we run. */
   readonly claim: CloudClaim;
   readonly warn: (text: string) => void;
   /** The user that may place rules, and that the proxy runs as; null: it may not. For tests. */
@@ -20,13 +20,13 @@ export interface DirectRoutesDeps {
 type Routes = ReadonlyMap<number, number>;
 
 const LOOPBACK = '127.0.0.1';
-/** Connections past us to one public port: at once, and each second. */
+/** Direct connections to one public port: burst, and per second. */
 const BURST = 40;
 const RATE = 10;
 const IS_NEW = 'tcp flags & (fin | syn | rst | ack) == syn';
 const RETRY_MS = 5000;
 
-/** A cloud that is killed while we run is noticed with the next listener after so long. */
+/** A cloud killed while we run is noticed with the next listener after this time. */
 const FRESH_MS = 10_000;
 
 export class DirectRoutes {
@@ -37,7 +37,7 @@ export class DirectRoutes {
   /** Applied state; null: unknown, the whole table is replaced. */
   #placed: Routes | null = null;
   #problem: string | null;
-  /** The program is not there: nothing was placed, and nothing will be. */
+  /** The program is missing: no rules were or will be placed. */
   #isOff: boolean;
   #isClosed = false;
   #turn: Promise<void> = Promise.resolve();
@@ -109,7 +109,7 @@ export class DirectRoutes {
     this.#problem = problem;
   }
 
-  /** Changes that come meanwhile go together. */
+  /** Concurrent changes are applied together. */
   #place(): Promise<void> {
     if (this.#isOff) return Promise.resolve();
     this.#next ??= this.#turn.then(() => {
@@ -172,9 +172,9 @@ interface Table {
 }
 
 /**
- * Replaces the table of that name in one step. New connections to a public port are led to its server; others
- * to a server are refused unless they are the proxy's. It stays while nothing leads: with the last table of a
- * host, connections that were led would end.
+ * Replaces the table of that name in one step. New connections to a public port are led to its
+ * server; others to a server are refused unless they are the proxy's. It remains when empty:
+ * removing the last table of a host would end redirected connections.
  */
 export function tableOf({ table, routes, uid, comment }: Table): string {
   const to = `ip daddr ${LOOPBACK} tcp dport`;

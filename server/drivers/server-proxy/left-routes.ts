@@ -21,15 +21,15 @@ export interface RouteTable {
   readonly owner: string | null;
   /** Public ports that it leads on. */
   readonly ports: readonly number[];
-  /** Its cloud runs no more, and its data directory is gone or is another's: it does not come back. */
+  /** Its cloud no longer runs, and its data directory is gone or belongs to another: it does not return. */
   readonly isAbandoned: boolean;
   /** The reason for the verdict, for people. */
   readonly why: string;
 }
 
 /**
- * All tables of direct routes of this host. `isBrief`: without owner and ports of living clouds, which take a
- * process each. Rejects with HostToolError.
+ * All tables of direct routes of this host. `isBrief`: without owner and ports of living clouds,
+ * which need a process each. Rejects with HostToolError.
  */
 export async function routeTables({ isBrief = false } = {}): Promise<readonly RouteTable[]> {
   const listed = await nft('list tables ip\n');
@@ -49,9 +49,9 @@ export async function routeTables({ isBrief = false } = {}): Promise<readonly Ro
 }
 
 /**
- * Tables of ended clouds that are in our way: of this very cloud, of one that no longer exists, or
- * redirecting one of our ports. While a killed cloud is down, connections are still redirected to its
- * servers.
+ * Tables of ended clouds that conflict with ours: of this cloud, of one that no longer exists, or
+ * redirecting one of our ports. While a killed cloud is down, connections are still redirected to
+ * its servers.
  */
 export function tablesInTheWay(
   tables: readonly RouteTable[],

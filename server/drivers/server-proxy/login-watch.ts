@@ -16,9 +16,12 @@ interface LoginProtocol {
   lengthOf(head: Buffer): number | null;
   /** Whether the server's message number `count`, from 0, says that the user is logged in. */
   isLogin(message: Buffer, count: number): boolean;
-  /** The meaning of a first byte that comes before all messages; undefined: it is none. */
+  /** The meaning of a first byte before all messages; undefined: it has none. */
   prelude?(byte: number | undefined): 'encrypted' | 'skip' | undefined;
-  /** The refusal of encryption to a client that asks for it before it says who it is; null: it does not. */
+  /**
+   * The refusal of encryption to a client that requests it before identifying itself; null: there
+   * is none.
+   */
   noEncryption(words: Buffer): Buffer | null;
 }
 
@@ -67,10 +70,10 @@ const MYSQL: LoginProtocol = {
   noEncryption: () => null,
 };
 
-/** One whose log-ins are not seen: they count as such after a while. */
+/** One whose logins cannot be observed: they count as logged in after a while. */
 const UNSEEN = { headBytes: 1, lengthOf: () => null, isLogin: () => false, noEncryption: () => null };
 const MONGODB: LoginProtocol = { ...UNSEEN, serverBegins: false };
-/** Published ports: a machine may speak anything. */
+/** Published ports: a machine may use any protocol. */
 const TCP: LoginProtocol = { ...UNSEEN, serverBegins: true };
 
 /** Wire protocols, which several engines may have. */

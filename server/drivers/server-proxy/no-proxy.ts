@@ -1,4 +1,4 @@
-/** Stands where ServerProxy does when no user may connect: it listens nowhere. */
+/** Replaces ServerProxy when users may not connect: it does not listen. */
 import type { ListenerFigures, ServerProxy } from './server-proxy.ts';
 
 type Offered = 'open' | 'shut' | 'lead' | 'refuse' | 'endConnections' | 'figures' | 'close';

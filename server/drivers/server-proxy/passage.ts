@@ -1,4 +1,4 @@
-/** One user's connection: it waits at a listener, and then goes through to a server. */
+/** One user's connection: it waits at a listener, and is then forwarded to a server. */
 import { connect, type Socket } from 'node:net';
 import { relay, reset } from '../loopback-ingress/relay.ts';
 import { LoginWatch, noEncryption, PROTOCOLS, type Protocol } from './login-watch.ts';
@@ -6,7 +6,7 @@ import { LoginWatch, noEncryption, PROTOCOLS, type Protocol } from './login-watc
 /** Connects a client of that address. Rejects with the error of the system, or another. */
 export type Dial = (port: number, address: string) => Promise<Socket>;
 
-/** A client that has come, and is not read yet. */
+/** A new client whose socket is not read yet. */
 export interface Arrival {
   readonly socket: Socket;
   readonly address: string;
@@ -23,7 +23,7 @@ export interface PassageDeps {
   readonly heard: () => void;
   /** The client seems to have logged in. */
   readonly proven: () => void;
-  /** It could not be connected to that port, and is not through. */
+  /** The connection to that port failed. */
   readonly failed: (port: number, error: NodeJS.ErrnoException) => void;
   readonly gone: () => void;
 }
@@ -81,12 +81,12 @@ export class Passage {
     return this.#isThrough;
   }
 
-  /** To be called once it can be passed on. */
+  /** Call once it can be forwarded. */
   start(): void {
     if (PROTOCOLS[this.#deps.protocol].serverBegins) this.#beReady();
   }
 
-  /** Goes to that port. */
+  /** Connects it to that port. */
   pass(port: number, now: number): void {
     const client = this.#client;
     if (this.#isThrough || client.destroyed) return;
@@ -105,7 +105,7 @@ export class Passage {
     );
   }
 
-  /** Settles by its time what cannot be seen. */
+  /** Decides by time what cannot be observed. */
   age(now: number): void {
     if (this.#isThrough && now - this.#passedAt > PROVEN_MS) this.#prove();
     if (!this.#isReady && now - this.since > SILENT_MS) this.end();

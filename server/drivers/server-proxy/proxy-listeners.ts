@@ -20,7 +20,7 @@ const PART_OF_LIMIT = 4;
  */
 const COMMON_PART = 0.75;
 const FEW = 32;
-/** A server that has not come by then does not come. */
+/** A server that has not started by then will not. */
 const WAIT_MS = 60_000;
 const CHECK_MS = 1000;
 const BACKLOG = 511;
@@ -42,7 +42,10 @@ export interface ProxyListenersDeps {
   /** A connection waits at a listener that leads nowhere. */
   readonly wanted: (listener: string) => void;
   readonly dial?: Dial;
-  /** The words to a client that could not be connected, other than for want of a server; null: none. */
+  /**
+   * The message for a client that could not be connected for other reasons than a missing server;
+   * null: none.
+   */
   readonly refusalOf?: (listener: Listener) => Buffer | null;
 }
 

@@ -1,7 +1,7 @@
 /**
- * Where users of database servers connect, whether these run or not: a port that never changes. A
- * connection to a server that sleeps waits until that is up. Who has not logged in yet is bounded for each
- * listener.
+ * The port where users of database servers connect, whether these run or not: it never changes. A
+ * connection to a sleeping server waits until that is up. Unauthenticated connections are limited
+ * for each listener.
  */
 import type { Socket } from 'node:net';
 import { Worker } from 'node:worker_threads';
@@ -65,10 +65,10 @@ interface Kept {
 class ThreadEnded extends Error {}
 
 const LOOPBACK = ['127.0.0.1', '*'];
-/** Before what failed is tried again; doubled with each further time. */
+/** Delay before a failed operation is retried; doubled each time. */
 const RETRY_MS = 500;
 const MOST_RETRY_MS = 60_000;
-/** A thread that ran for so long ended for another reason than the one before. */
+/** A thread that ran for this long ended for another reason than the previous one. */
 const STEADY_MS = 60_000;
 
 export class ServerProxy {
@@ -121,8 +121,8 @@ export class ServerProxy {
   }
 
   /**
-   * Where its connections go from now on: a port of 127.0.0.1; null: newcomers wait. Those that are through
-   * stay. Resolves when it is in force.
+   * The target of its connections from now on: a port of 127.0.0.1; null: new ones wait. Existing
+   * connections continue. Resolves when it is in force.
    */
   async lead(name: string, port: number | null): Promise<void> {
     const kept = this.#listeners.get(name);

@@ -1,4 +1,4 @@
-/** Hands mail to an SMTP server, with nodemailer, which is loaded with the first mail. */
+/** Sends mail through an SMTP server, with nodemailer, which is loaded with the first mail. */
 import type { Transporter } from 'nodemailer';
 import type { MailAddress, SmtpServer } from '../../config/mail-settings.ts';
 import { type Mailer, MailRefused, type OutgoingMail } from '../../mail/mailer.ts';
@@ -36,9 +36,9 @@ export class SmtpMailer implements Mailer {
     try {
       await transport.sendMail({
         from: { ...from },
-        // An object: a text may hold a list of addresses.
+        // An object: a text could contain a list of addresses.
         to: { name: '', address: to },
-        // So that programs that answer mail leave it alone.
+        // Prevents automatic replies.
         headers: { 'auto-submitted': 'auto-generated' },
         messageId: `<${messageId}>`,
         subject,
@@ -73,13 +73,13 @@ export class SmtpMailer implements Mailer {
   }
 }
 
-/** A final answer about this address; any other may be another one tomorrow. */
+/** A permanent error for this address; others may be temporary. */
 function isRefused(error: unknown): boolean {
   const { code, responseCode = 0 } = error as { readonly code?: string; readonly responseCode?: number };
   return code === 'EENVELOPE' && responseCode >= 500;
 }
 
-/** The error, in words that say what an operator can mend. */
+/** The error, with words on how an operator can fix it. */
 function explained(error: Error & { readonly code?: string }): Error {
   const { code, message } = error;
   if (code === 'EAUTH')

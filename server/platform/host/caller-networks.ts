@@ -8,9 +8,9 @@ export function networkOf(address: string): string {
 }
 
 /**
- * The source that limits count as one caller: an IPv4 address, because a whole office shares a /24, or the
- * /64 of an IPv6 address, because one host has all of it. An IPv4-mapped address counts as IPv4; other text
- * is returned unchanged.
+ * The source that limits count as one caller: an IPv4 address, because a whole office shares a /24,
+ * or the /64 of an IPv6 address, because one host has all of it. An IPv4-mapped address counts as
+ * IPv4; other text is returned unchanged.
  */
 export function sourceOf(address: string): string {
   const plain = address.replace(/%.*$/, '').toLowerCase();
@@ -19,7 +19,8 @@ export function sourceOf(address: string): string {
   const [head = '', tail] = plain.split('::');
   const groups = head === '' ? [] : head.split(':');
   if (tail !== undefined) {
-    // A dotted tail stands for two groups, and never reaches the first four unless the head is that long.
+    // A dotted tail stands for two groups, so it is in the first four only if the head is that
+    // long.
     const tailGroups = tail === '' ? 0 : tail.split(':').length + (tail.includes('.') ? 1 : 0);
     while (groups.length < Math.min(4, 8 - tailGroups)) groups.push('0');
     if (groups.length < 4) groups.push(...tail.split(':').slice(0, 4 - groups.length));

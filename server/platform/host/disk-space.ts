@@ -43,14 +43,15 @@ const REMAKE_AFTER_MS = 5000;
 const FREE_SPACE_HINT =
   'Delete objects, old versions, databases (?keep=false skips the last dump) or rows, or move ' +
   'the data directory to a larger disk; writes resume automatically';
-/** Below so many times the headroom writers that cannot be asked are to be slowed down. */
+/** Below this multiple of the headroom, writers that do not check for space are slowed down. */
 const SCARCE_TIMES = 3;
 const ALARM = 'out_of_space';
-/** Less than this, and on a small file system less than this share, counts as full. */
+/** A file system with less free space than this (or this share, if small) counts as full. */
 const FULL_BYTES = 16 * MIB;
 const FULL_SHARE = 1 / 64;
 /**
- * A large refused upload releases its space, and the next one is refused again, so the alarm stays this long.
+ * A large refused upload releases its space, and the next one is refused again, so the alarm stays
+ * this long.
  */
 const REFUSAL_SHOWN_MS = 15_000;
 
@@ -221,8 +222,8 @@ export class DiskSpace {
   }
 
   /**
-   * `work` is awaited before the reserve is released: it stops writers that would use the space. One at a
-   * time.
+   * `work` is awaited before the reserve is released: it stops writers that would use the space.
+   * One at a time.
    */
   beforeRelease(work: () => Promise<void>): void {
     this.#beforeRelease = work;
@@ -308,7 +309,7 @@ export class DiskSpace {
   }
 }
 
-/** Without figures: other usage of the disk is not public. */
+/** The text has no figures: other usage of the disk is not public. */
 function outOfSpace(): AppError {
   return new AppError('out_of_space', 'The disk of this cloud is full; nothing was stored', {
     hint: 'Delete objects, old versions or databases, or ask the operator for a larger disk; writes resume automatically',

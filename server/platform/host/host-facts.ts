@@ -4,16 +4,16 @@ import { availableParallelism, freemem, loadavg, totalmem } from 'node:os';
 import { dirname, join } from 'node:path';
 
 /**
- * How many programs want each processor, as an average of the last minute: 1 on a host with processors to
- * spare, 25 with a load of 50 on two processors. Where the system tells no load (Windows), 1.
+ * Programs per processor that want to run, averaged over a minute: 1 on a host with idle
+ * processors, 25 with a load of 50 on two processors. 1 if the system reports no load (Windows).
  */
 export function hostLoad(load = loadavg()[0] ?? 0, processors = availableParallelism()): number {
   return Math.max(1, load / processors);
 }
 
 /**
- * How long to wait on this host, now, for something that takes at most `ms` on a quiet host.
- * Ask again while waiting: the load of a host that has just become busy rises for a minute.
+ * Time limit, on this host now, for work that takes at most `ms` on an idle host. Call again while
+ * waiting: the load of a host that has just become busy rises for a minute.
  */
 export function patienceMs(ms: number): number {
   return ms * hostLoad();
@@ -30,7 +30,7 @@ export interface HostMemory {
   readonly totalBytes: number;
   /** Memory that programs can still get without swapping, and within all limits. */
   readonly availableBytes: number;
-  /** Whether a control group limits us to less than the host has. */
+  /** True if a control group limits us to less than the host has. */
   readonly isLimited: boolean;
 }
 

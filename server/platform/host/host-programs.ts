@@ -1,4 +1,4 @@
-/** Finds programs of this host, whose folders differ between distributions, and starts programs. */
+/** Finds programs on this host, whose folders differ between distributions, and starts programs. */
 import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process';
 import { accessSync, constants } from 'node:fs';
 import { join } from 'node:path';

@@ -1,7 +1,7 @@
 /**
- * Whether Cloudlet may run processes as other users: each guest gets a user of its own if so. Root of a host
- * may; root of a user namespace, as in rootless containers, has few user ids, and root of a container may
- * lack capabilities.
+ * Whether Cloudlet may run processes as other users: if so, each guest gets its own user. Root of a
+ * host may; root of a user namespace, as in rootless containers, has few user ids, and root of a
+ * container may lack capabilities.
  */
 import { spawnSync } from 'node:child_process';
 import { chownSync, mkdtempSync, readFileSync, rmdirSync } from 'node:fs';

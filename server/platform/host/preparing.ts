@@ -1,4 +1,4 @@
-/** Progress of components that the host installs while the cloud already runs. */
+/** Progress of components that the host installs while the cloud is running already. */
 import { namedObject, type Static, Type } from '../json/json-schema.ts';
 
 export const Preparing = namedObject('Preparing', {

@@ -10,7 +10,7 @@ import { jsonFault } from './json-fault.ts';
 export const JSON_MAX_BYTES = 16 * 1024;
 const JSON_MAX_DEPTH = 64;
 const TOO_DEEP = `is nested deeper than ${JSON_MAX_DEPTH} levels`;
-/** Of larger bodies. Two MiB may be text; as so many small values they would hold all callers for 0.2 s. */
+/** For larger bodies. Two MiB may be text; as many small values they would block all requests for 0.2 s. */
 const JSON_MAX_VALUES = 20_000;
 
 /** Assigning this member would set a prototype. */
@@ -94,13 +94,14 @@ function inspect(value: unknown, depth: number): void {
   }
 }
 
-/** The message for a member that contains it. */
+/** The message for a member that contains U+0000. */
 export const NUL_MESSAGE = 'must not contain the NUL character (U+0000)';
 const MAX_NULS = 8;
 
 /**
- * The members whose value or name contains U+0000, such as `tags.0`; the first eight. PostgreSQL cannot store
- * it, so the metadata must not contain any. `value` is nested no deeper than parsed JSON.
+ * The members whose value or name contains U+0000, such as `tags.0`; the first eight. PostgreSQL
+ * cannot store it, so the metadata must not contain any. `value` is nested no deeper than parsed
+ * JSON.
  */
 export function nulsIn(value: unknown, path = ''): string[] {
   if (typeof value === 'string') return value.includes('\0') ? [path] : [];
@@ -116,8 +117,8 @@ export function nulsIn(value: unknown, path = ''): string[] {
 }
 
 /**
- * A value as the JSON that somebody else wrote. Parsing and writing 4 MiB again holds the event loop for 10
- * to 15 ms, in which nobody is answered.
+ * A value as JSON text from another program. Parsing and writing 4 MiB again would block the event
+ * loop for 10 to 15 ms.
  */
 export class JsonText<Value = unknown> {
   /** UTF-8. */
@@ -125,7 +126,7 @@ export class JsonText<Value = unknown> {
   /** Freed by free(). */
   readonly memory: readonly Uint8Array[];
 
-  /** `memory`: contains the pieces, and nobody else uses it. */
+  /** `memory`: contains the pieces, and is not used elsewhere. */
   constructor(pieces: readonly Uint8Array[], memory = pieces) {
     this.pieces = pieces;
     this.memory = memory;
@@ -140,7 +141,7 @@ export class JsonText<Value = unknown> {
     return this.pieces.reduce((sum, piece) => sum + piece.length, 0);
   }
 
-  /** Call it when the text was sent: nothing of it is left. */
+  /** Call it when the text was sent: frees its memory. */
   free(): void {
     for (const bytes of this.memory) detachBuffer(bytes);
   }
@@ -149,7 +150,7 @@ export class JsonText<Value = unknown> {
     return Buffer.concat(this.pieces).toString();
   }
 
-  /** Parses it: for small values, and where it becomes part of another. */
+  /** Parses it: for small values, or to insert it into another value. */
   toJSON(): Value {
     return JSON.parse(this.toString());
   }

@@ -1,4 +1,4 @@
-/** Names the sources in the stack of an error that a build met. */
+/** Names the sources in a stack trace from built code. */
 import { readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -12,8 +12,9 @@ const PLACE = /(file:\/\/[^\s()]+\.js):(\d+):(\d+)/g;
 const known = new Map<string, string>();
 
 /**
- * The stack with `server/storage/objects/objects.ts:12:34` where it names a file of the build that runs. A
- * place without a map stays. Maps are read only now: Node's --enable-source-maps reads all at each start.
+ * The stack with `server/storage/objects/objects.ts:12:34` for each position in the running build.
+ * A position without a map is kept. Maps are read only on demand: Node's --enable-source-maps reads
+ * all at each start.
  */
 export function withSourceFrames(stack: string): string {
   const places = [...stack.matchAll(PLACE)].filter(([place]) => !known.has(place));

@@ -1,6 +1,7 @@
 /**
- * Reads source maps (ECMA-426, version 3). Node's SourceMap makes objects of all mappings first, which takes
- * seconds for one of our files on a busy host, and nobody is answered meanwhile. This walks over the text.
+ * Reads source maps (ECMA-426, version 3). Node's SourceMap first creates objects for all mappings,
+ * which blocks the event loop for seconds with one of our files on a busy host. This one scans the
+ * text.
  */
 
 /** Both from 1, as in stacks. */

@@ -1,7 +1,7 @@
 /**
- * The rights of one request's caller in one bucket, and whether it may have its operation run. The operation
- * itself then runs as the bucket's owner, so nothing may run before this, but where `decides` says that the
- * operation asks for each name.
+ * The rights of one request's caller in one bucket, and whether it may run its operation. The
+ * operation itself then runs as the bucket's owner, so nothing may run before this check, except
+ * operations with `decides`, which check each name.
  */
 
 import { S3Error } from '../../../libs/s3-wire/index.ts';
@@ -73,7 +73,7 @@ export class Access {
       'owner_id' in bucket
         ? { id: bucket.owner_id, name: bucket.owner_name }
         : { id: caller.canonicalId, name: caller.username };
-    // A suspended account gives access to nobody.
+    // A suspended account grants access to nobody.
     if ('owner_id' in bucket && bucket.owner_is_active === 0) throw new S3Error('AccessDenied');
   }
 
@@ -104,7 +104,7 @@ export class Access {
     };
   }
 
-  /** Ownership of objects that others upload, and whether ACLs are enabled. */
+  /** Ownership of objects that other accounts upload, and whether ACLs are enabled. */
   get ownership(): Ownership {
     return settingsOf(this.bucket).ownership ?? 'ObjectWriter';
   }
@@ -196,7 +196,7 @@ export class Access {
       ownerMayMend: policy?.holdsForOwner !== true,
       publicAccess,
       bucketGrants: this.hasLists ? acl : null,
-      // Requests of the owner do without.
+      // Requests of the owner do not need it.
       get objectGrants() {
         return objectGrants();
       },
@@ -204,7 +204,7 @@ export class Access {
   }
 }
 
-/** Requests without a signature have no scopes to keep to. */
+/** Requests without a signature have no scopes to check. */
 const EVERYONE: Principal = { ...NOBODY, scopes: ['storage:*'] };
 
 /** Whether `text` is a valid name of the expected bucket owner. */
@@ -214,7 +214,7 @@ function isNamedOwner(text: string, { id }: AccountName, accountId: number): boo
 
 type Wanted = Pick<S3Operation, 'action' | 'permission' | 'versionAction'>;
 
-/** Throws S3Error AccessDenied, and what finding the object throws. */
+/** Throws S3Error AccessDenied, and the errors of finding the object. */
 export async function authorize(call: S3Call, operation: S3Operation): Promise<void> {
   const { permission, decides, reads, level } = operation;
   const { access, caller } = call.who;
@@ -237,7 +237,7 @@ export async function authorize(call: S3Call, operation: S3Operation): Promise<v
   });
 }
 
-/** Decides about the object that the request names; call.content is it then. */
+/** Decides about the object of the request; call.content is then that object. */
 export async function authorizeContent(
   call: S3Call,
   operation: Wanted,
@@ -259,8 +259,8 @@ function wantedOf({ target }: S3Request, { action, versionAction, permission }: 
 }
 
 /**
- * The bucket of that name, for the caller: its own, or else whoever's is reached by it. `:name` passes over
- * the caller's own, and `account:name` is a bucket of that account alone.
+ * The bucket of that name for the caller: its own, or else the one that other accounts reach by it.
+ * `:name` skips the caller's own, and `account:name` is a bucket of that account alone.
  */
 export async function openBucket(
   { storage, facts }: Pick<S3Tools, 'storage'> & Pick<S3Sender, 'facts'>,

@@ -88,7 +88,7 @@ async function putObjectAcl(call: S3Call): Promise<S3Answer> {
   return {};
 }
 
-/** The list in the headers or in the body. */
+/** The ACL in the headers or in the body. */
 async function askedOf(call: S3Call, place: AclPlace) {
   const body = await call.what.body.whole(ACL_MAX_BYTES);
   const inHeaders = await headerGrants(call.what.headers, place, call.tools.accounts);

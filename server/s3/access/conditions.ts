@@ -9,14 +9,14 @@ import {
   type Variables,
 } from './pattern.ts';
 
-/** The facts of a request, by the names of condition keys in lower case (`s3:prefix`); absent: nothing. */
+/** The facts of a request, by the names of condition keys in lower case (`s3:prefix`); absent: no value. */
 export type ConditionValues = (name: string) => readonly string[] | undefined;
 
 export interface Condition {
-  /** In lower case, but for the name of a tag. */
+  /** In lower case, except the name of a tag. */
   readonly key: string;
   readonly isNegated: boolean;
-  /** Meets requests that do not say the key. */
+  /** Also true for requests without the key. */
   readonly ifExists: boolean;
   readonly quantifier: 'all' | 'any' | undefined;
   /** Whether one of the request's values matches one of the policy's. */
@@ -213,7 +213,8 @@ export function readCondition(
 }
 
 /**
- * A missing key meets what is negated, as AWS says, and nothing else without IfExists. Throws TooMuchEffort.
+ * A missing key matches negated operators, as AWS specifies, and others only with IfExists. Throws
+ * TooMuchEffort.
  */
 export function isMet(condition: Condition, values: ConditionValues, effort: Effort): boolean {
   const { key, isNegated, ifExists, quantifier, accepts, isNull } = condition;

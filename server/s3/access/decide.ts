@@ -1,6 +1,7 @@
 /**
- * One pure function decides who may do what. In this order: what a policy denies → what is kept from the
- * public → the owner's own keys, within their scopes and limits → what a policy allows or a list grants.
+ * One pure function decides about access. In this order: denials of the policy → the public access
+ * block → the owner's own keys, within their scopes and limits → permissions of the policy or an
+ * ACL.
  */
 import { mayTouch, type Permission, type Principal, permits } from '../../calls/principal.ts';
 import type { Grant, GrantPermission, PublicAccess } from '../../storage/buckets/bucket-settings.ts';
@@ -29,10 +30,10 @@ export interface Rules {
   /** Account id. */
   readonly owner: number;
   readonly policy: Policy | null;
-  /** Denials of the policy do not keep the owner from reading and changing it. */
+  /** Denials of the policy do not prevent the owner from reading and changing it. */
   readonly ownerMayMend: boolean;
   readonly publicAccess: PublicAccess | undefined;
-  /** The bucket's; null: lists are not used. */
+  /** The bucket's ACL; null: ACLs are disabled. */
   readonly bucketGrants: readonly Grant[] | null;
   /** The object's ACL; null: no object, or ACLs are disabled. */
   readonly objectGrants: readonly Grant[] | null;
@@ -43,7 +44,7 @@ export type Reason = 'scope' | 'limits' | 'policy' | 'effort' | 'owner' | 'list'
 
 export interface Decision {
   readonly isAllowed: boolean;
-  /** The rule that allowed it or denied it. */
+  /** The rule that allowed or denied it. */
   readonly reason: Reason;
 }
 
@@ -56,7 +57,7 @@ const POLICY_ACTIONS: readonly string[] = [
   's3:DeleteBucketPolicy',
 ];
 
-/** The actions that the list of a bucket grants. */
+/** The actions that the ACL of a bucket grants. */
 const BY_BUCKET: Readonly<Record<string, GrantPermission>> = {
   's3:ListBucket': 'READ',
   's3:ListBucketVersions': 'READ',
@@ -70,7 +71,7 @@ const BY_BUCKET: Readonly<Record<string, GrantPermission>> = {
   's3:PutBucketAcl': 'WRITE_ACP',
 };
 
-/** The actions that the list of an object grants. */
+/** The actions that the ACL of an object grants. */
 const BY_OBJECT: Readonly<Record<string, GrantPermission>> = {
   's3:GetObject': 'READ',
   's3:GetObjectVersion': 'READ',
@@ -97,7 +98,7 @@ export function decide(question: Question, rules: Rules): Decision {
   return isListed(question, rules) ? allowed('list') : denied('nothing');
 }
 
-/** Whether a policy denies it, whatever else allows it. */
+/** Whether a policy denies it, even if another rule allows it. */
 export function isDenied(question: Question, rules: Pick<Rules, 'policy'>): boolean {
   return applying(question, rules)?.some(({ effect }) => effect === 'Deny') ?? true;
 }

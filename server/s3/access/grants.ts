@@ -1,4 +1,4 @@
-/** Access control lists: who is granted what. */
+/** Access control lists: grants and their grantees. */
 import type { AccountName, Acl, Grant, GrantPermission } from '../../storage/buckets/bucket-settings.ts';
 
 export type Group = 'all' | 'authenticated' | 'logs';
@@ -10,8 +10,8 @@ export const GROUP_URIS: Readonly<Record<Group, string>> = {
 };
 
 /**
- * A list that an upload or a bucket may ask for by name, for its owner and that of the bucket. Groups come
- * first: clients that sort grants by the names of accounts look at the first for one.
+ * A canned ACL that an upload or a bucket may request, for its owner and that of the bucket. Groups
+ * come first: clients that sort grants by account name look for one at the start.
  */
 export function cannedGrants(
   name: string,
@@ -38,7 +38,7 @@ export function cannedGrants(
   return Object.hasOwn(lists, name) ? lists[name] : undefined;
 }
 
-/** The list of a row, with its owner. */
+/** The ACL of a row, with its owner. */
 export function aclOf(text: string | null, bucketOwner: AccountName): Required<Acl> {
   if (text === null) return { owner: bucketOwner, grants: [{ ...bucketOwner, permission: 'FULL_CONTROL' }] };
   const { owner = bucketOwner, grants } = JSON.parse(text) as Acl;
@@ -50,7 +50,7 @@ export function isPublicGrant(grant: Grant): boolean {
   return 'group' in grant && grant.group !== 'logs';
 }
 
-/** Whether the list grants anything to anyone but that account. */
+/** Whether the ACL grants anything to anyone but that account. */
 export function grantsToOthers(grants: readonly Grant[], { id }: AccountName): boolean {
   return grants.some((grant) => 'group' in grant || grant.id !== id);
 }

@@ -1,4 +1,4 @@
-/** Access control lists as requests state them: by name, in headers and in XML, and the list of an upload. */
+/** Access control lists in requests: canned, in headers and in XML, and the ACL of an upload. */
 
 import type { IncomingHttpHeaders } from 'node:http';
 import {
@@ -25,9 +25,9 @@ import { accessOf, accountNodes, keyOf, type S3Call } from '../s3-call.ts';
 import { cannedGrants, GROUP_URIS, type Group, grantsToOthers, isPublicGrant } from './grants.ts';
 
 /**
- * For the row of a new object; null: the bucket's owner, alone. Throws S3Error AccessDenied (a list that the
- * caller may not set, or that is public where that is blocked), AccessControlListNotSupported, and what
- * reading the headers throws.
+ * For the row of a new object; null: the bucket's owner, alone. Throws S3Error AccessDenied (an ACL
+ * that the caller may not set, or a public one where those are blocked),
+ * AccessControlListNotSupported, and the errors of reading the headers.
  */
 export async function newAcl(call: S3Call): Promise<string | null> {
   const access = accessOf(call);
@@ -51,8 +51,8 @@ export async function newAcl(call: S3Call): Promise<string | null> {
 }
 
 /**
- * Throws S3Error AccessControlListNotSupported for any list but one that gives all to the owner of the
- * bucket. Amazon refuses `private` here too.
+ * Throws S3Error AccessControlListNotSupported for any ACL but one that grants everything to the
+ * owner of the bucket. Amazon refuses `private` here too.
  */
 export function assertNoLists(
   canned: unknown,
@@ -64,15 +64,16 @@ export function assertNoLists(
   throw new S3Error('AccessControlListNotSupported');
 }
 
-/** Throws S3Error AccessDenied for a public list where the bucket blocks public lists. */
+/** Throws S3Error AccessDenied for a public ACL if the bucket blocks public ACLs. */
 export function assertPublicAllowed(publicAccess: PublicAccess | undefined, grants: readonly Grant[]): void {
   if (publicAccess?.blockAcls !== true || !grants.some(isPublicGrant)) return;
   throw new S3Error('AccessDenied', 'Public access control lists are blocked by the bucket');
 }
 
 /**
- * The uploader to a bucket of another account owns the object, and may share it; a key needs the scope for
- * that. So may who uploads without a signature, where the list of the bucket lets everyone write.
+ * The uploader to a bucket of another account owns the object, and may share it; a key needs the
+ * scope for that. So may an uploader without a signature, if the ACL of the bucket lets everyone
+ * write.
  */
 function assertMayGrant(call: S3Call, grants: readonly Grant[], owner: AccountName): void {
   const access = accessOf(call);
@@ -120,20 +121,20 @@ const HEADERS: Readonly<Record<string, GrantPermission>> = {
   'x-amz-grant-write-acp': 'WRITE_ACP',
 };
 const ALL_TO_OWNER = 'bucket-owner-full-control';
-/** Lists that only objects can have, and that only buckets can. */
+/** ACLs that only objects can have, and that only buckets can have. */
 const OF_OBJECTS = ['aws-exec-read', 'bucket-owner-read', 'bucket-owner-full-control'];
 const OF_BUCKETS = ['log-delivery-write'];
 
 export interface AclPlace {
   readonly level: 'bucket' | 'object';
-  /** The owner of the bucket or object that gets the list. */
+  /** The owner of the bucket or object that gets the ACL. */
   readonly owner: AccountName;
   readonly bucketOwner: AccountName;
 }
 
 /**
- * The list that the headers ask for; undefined: they say nothing. Throws S3Error InvalidArgument,
- * InvalidRequest, UnresolvableGrantByEmailAddress.
+ * The ACL in the headers; undefined: there is none. Throws S3Error InvalidArgument, InvalidRequest,
+ * UnresolvableGrantByEmailAddress.
  */
 export async function headerGrants(
   headers: IncomingHttpHeaders,
@@ -237,7 +238,7 @@ async function resolve(
     if (group === undefined) throw refused('Invalid group uri', 'uri');
     return { group: group as Group };
   }
-  // Always refused: the answer would reveal whether the address has an account.
+  // Always refused: the response would reveal whether the address has an account.
   if (kind === 'emailAddress') {
     throw new S3Error('UnresolvableGrantByEmailAddress', undefined, { fields: { EmailAddress: value } });
   }
@@ -246,7 +247,7 @@ async function resolve(
   throw refused('Invalid id', 'CanonicalUser/ID');
 }
 
-/** The list of an `AccessControlPolicy`. Throws S3Error MalformedACLError, AccessDenied (another owner). */
+/** The ACL of an `AccessControlPolicy`. Throws S3Error MalformedACLError, AccessDenied (another owner). */
 export async function bodyGrants(
   body: Buffer,
   owner: AccountName,

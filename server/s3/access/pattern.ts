@@ -1,7 +1,7 @@
 /**
- * Patterns of policies: `*` stands for any text, `?` for any character, `${name}` for what the request says.
- * Matching never goes back further than to the last `*`. Whoever writes the policy may send the request too,
- * so what all patterns of a request take together is bounded.
+ * Patterns of policies: `*` matches any text, `?` any character, `${name}` a value of the request.
+ * Matching backtracks only to the last `*`. The author of the policy may also send the request, so
+ * the total effort of all patterns for a request is limited.
  */
 
 /** A value of the request by name; undefined: missing. */
@@ -52,9 +52,9 @@ const VARIABLE = /\$\{([^}]*)\}|\*|\?/g;
 const LITERALS = ['*', '?', '$'];
 
 export interface PatternOptions {
-  /** In documents of the version that has them. */
+  /** In documents of the policy version that has variables. */
   readonly hasVariables?: boolean;
-  /** Whether `*` and `?` mean more than themselves. Default: true. */
+  /** Whether `*` and `?` are wildcards. Default: true. */
   readonly hasWildcards?: boolean;
   readonly foldsCase?: boolean;
 }
@@ -83,7 +83,7 @@ export function readPattern(text: string, options: PatternOptions = {}): Pattern
   return { tokens, foldsCase };
 }
 
-/** A variable that the request does not say matches nothing; `${name, 'text'}` is that text then. */
+/** A variable that the request lacks matches nothing; `${name, 'text'}` uses the text then. */
 function variableValue(variable: string, variables: Variables): string | undefined {
   const [, name = variable, fallback] = /^([^,]*), *'([^']*)'$/.exec(variable) ?? [];
   return variables(name.trim().toLowerCase()) ?? fallback;

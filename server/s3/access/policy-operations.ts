@@ -85,7 +85,7 @@ async function putPolicy(call: S3Call): Promise<S3Answer> {
   return { status: 204 };
 }
 
-/** Throws S3Error AccessDenied for a public policy where those are blocked. */
+/** Throws S3Error AccessDenied for a public policy if those are blocked. */
 export function assertNotBlocked(
   policy: BucketPolicy,
   bucket: string,

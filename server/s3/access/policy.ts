@@ -28,7 +28,7 @@ export interface Policy {
 
 export const POLICY_MAX_BYTES = 20 * 1024;
 const ARN = 'arn:aws:s3:::';
-/** Each action is held against each known one, of 20 KiB: about 20 ms at most, once when a policy is set. */
+/** Each action is compared with each known one, in 20 KiB at most: about 20 ms, once when a policy is set. */
 const APPLICABLE_STEPS = 5_000_000;
 const VERSION_WITH_VARIABLES = '2012-10-17';
 const MEMBERS = new Set(['Version', 'Id', 'Statement']);
@@ -39,7 +39,7 @@ const STATEMENT_MEMBERS = new Set([
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** A policy whose statements name accounts as its writer did. */
+/** A policy whose statements name accounts as its author did. */
 export interface PolicyDraft {
   readonly version: string | undefined;
   readonly statements: readonly Json[];
@@ -76,8 +76,8 @@ export function readPolicy(text: string): PolicyDraft {
 }
 
 /**
- * The policy of a bucket; `accounts`: canonical ids by the names that the draft has. Throws PolicyProblem,
- * also for accounts that are not there.
+ * The policy of a bucket; `accounts`: canonical ids by the names in the draft. Throws
+ * PolicyProblem, also for accounts that do not exist.
  */
 export function compilePolicy(
   { version, statements }: PolicyDraft,
@@ -95,8 +95,8 @@ export function compilePolicy(
 }
 
 /**
- * Throws PolicyProblem for an action that none of its statement's resources can be the subject of. For
- * policies that are set; one that was set before stays as it is.
+ * Throws PolicyProblem for an action that applies to none of its statement's resources. For
+ * policies being set; existing ones are not checked.
  */
 export function assertApplicable({ statements }: PolicyDraft): void {
   const asking = { variables: () => undefined, effort: new Effort(APPLICABLE_STEPS) };
@@ -112,7 +112,7 @@ export function assertApplicable({ statements }: PolicyDraft): void {
   }
 }
 
-/** The kinds of what resources name. A wildcard in the name of the bucket goes beyond its end. */
+/** The kinds of the named resources. A wildcard in the bucket's name continues past its end. */
 function kindsIn(resources: readonly string[]): { readonly bucket: boolean; readonly object: boolean } {
   const names = resources.map((text) => text.slice(ARN.length));
   const isAll = resources.includes('*');
@@ -131,9 +131,7 @@ function boundedly<T>(work: () => T): T {
   }
 }
 
-/**
- * Policies that were compiled lately; a bucket's settings keep the document as long as it does not change.
- */
+/** Recently compiled policies; a bucket's settings keep the document until it changes. */
 const compiled = new WeakMap<BucketPolicy, Map<string, Policy>>();
 
 /** The stored policy of a bucket. */

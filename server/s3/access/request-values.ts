@@ -13,7 +13,7 @@ export interface RequestFacts {
   } | null;
   readonly headers: IncomingHttpHeaders;
   readonly query: ReadonlyMap<string, string>;
-  /** The client's, beyond trusted proxies. */
+  /** The client's address, beyond trusted proxies. */
   readonly address: string;
   readonly isSecure: boolean;
   /** ms since 1970. */
@@ -48,7 +48,7 @@ const EXISTING = 's3:existingobjecttag/';
 const REQUESTED = 's3:requestobjecttag/';
 const REQUESTED_KEYS = 's3:requestobjecttagkeys';
 
-/** Common to all questions of a request. */
+/** Common to all decisions of a request. */
 export function requestValues(facts: RequestFacts): ReadonlyMap<string, readonly string[]> {
   const { caller, signature, headers, query, now } = facts;
   const values = new Map<string, readonly string[]>();

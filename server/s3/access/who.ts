@@ -1,6 +1,7 @@
 /**
- * Tells the owner of a bucket who may do what in it: each kind of caller is put to the function that decides
- * requests. A policy's conditions concern requests, so an answer that depends on one is "conditional".
+ * Tells the owner of a bucket who may do what in it: decides for each kind of caller with the
+ * function that decides requests. A policy's conditions concern requests, so a result that depends
+ * on one is "conditional".
  */
 import { NOBODY, type Permission, type Principal } from '../../calls/principal.ts';
 import { AppError } from '../../platform/errors.ts';
@@ -22,7 +23,7 @@ export type Answer = 'yes' | 'no' | 'conditional';
 /** One kind of caller and its permissions. */
 export interface Reach {
   readonly who: 'everyone' | 'signed' | 'account';
-  /** Canonical id, and its name in the policy or list; null: a kind of callers. */
+  /** Canonical id, and its name in the policy or ACL; null: a kind of callers. */
   readonly account: AccountName | null;
   readonly list: Answer;
   readonly read: Answer;
@@ -50,7 +51,7 @@ const DEEDS = {
 
 /** An id of no account. */
 const OTHER = -1;
-/** Ten requests' worth: each kind of caller is put to several questions. */
+/** Effort of ten requests: several decisions are made for each kind of caller. */
 const EFFORT = 5_000_000;
 
 /** Everyone, every account, and each account that the policy or ACLs name. */
@@ -72,7 +73,7 @@ export function whoMay(whole: Omit<WhoAsked, 'effort'>): Reach[] {
   });
 }
 
-/** Whether the bucket's policy or list allows everyone something. */
+/** Whether the bucket's policy or ACL allows everyone something. */
 export function isOpen({ bucket, settings: { policy, acl = [] } }: Omit<WhoAsked, 'effort'>): boolean {
   return (policy !== undefined && isPublic(policyOf(policy, bucket))) || acl.some(isPublicGrant);
 }
@@ -111,7 +112,7 @@ function answerOf({ bucket, key, ...asked }: WhoAsked, caller: Principal, deed: 
     owner: 0,
     policy: policy === undefined ? null : chosen({ bucket, policy, publicAccess }, choose),
     ownerMayMend: true,
-    // `restrict` depends on the whole policy, and is looked at by chosen().
+    // `restrict` depends on the whole policy, and is handled by chosen().
     publicAccess: publicAccess && { ...publicAccess, restrict: false },
     bucketGrants: hasLists ? acl : null,
     objectGrants: hasLists ? asked.objectGrants : null,

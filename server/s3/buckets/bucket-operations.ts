@@ -1,4 +1,4 @@
-/** Operations on the service and on buckets, except lists of their content. */
+/** Operations on the service and on buckets, except listing their content. */
 
 import {
   child,
@@ -192,7 +192,7 @@ function firstTags(root: XmlElement): BucketSettings {
   return list === undefined ? {} : { tags: tagsFrom(tagPairs(list), MAX_BUCKET_TAGS) };
 }
 
-/** The first settings of a bucket: object ownership and access list, from the headers. */
+/** The first settings of a bucket: object ownership and ACL, from the headers. */
 async function firstSettings(call: S3Call): Promise<BucketSettings> {
   const { caller } = call.who;
   const { headers } = call.what;

@@ -13,7 +13,7 @@ const METHODS = ['GET', 'PUT', 'HEAD', 'POST', 'DELETE'];
 const rulesOf = (bucket: BucketRow | undefined): BucketSettings['cors'] =>
   bucket === undefined ? undefined : settingsOf(bucket).cors;
 
-/** The answer to a preflight. Throws S3Error BadRequest, NoSuchBucket, AccessForbidden. */
+/** The response to a preflight. Throws S3Error BadRequest, NoSuchBucket, AccessForbidden. */
 export function preflight(
   { headers }: { readonly headers: IncomingHttpHeaders },
   { key }: Target,
@@ -49,7 +49,7 @@ export function preflight(
   );
 }
 
-/** Sets the headers that let the origin of a request read its answer, where the bucket has rules. */
+/** Sets the headers that let the origin of a request read the response, if the bucket has rules. */
 export function allowOrigin(
   { headers, method = '' }: IncomingMessage,
   response: ServerResponse,

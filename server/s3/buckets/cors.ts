@@ -1,4 +1,4 @@
-/** Cross-origin rules of a bucket: read and written as XML, and matched against what browsers ask. */
+/** Cross-origin rules of a bucket: read and written as XML, and matched against requests of browsers. */
 
 import {
   children,
@@ -53,7 +53,7 @@ function readRule(rule: XmlElement): CorsRule {
       `ExposeHeader "${wild}" contains wildcard. We currently do not support wildcard for ExposeHeader.`,
     );
   }
-  // They become headers of answers.
+  // They become response headers.
   if ([...origins, ...exposed].some((text) => !/^[\x21-\x7e]+$/.test(text)))
     throw new S3Error('MalformedXML');
   return {
@@ -126,7 +126,7 @@ function matcherOf(patterns: readonly string[]): Matcher {
     );
 }
 
-/** A bucket's settings keep a rule as long as it does not change. */
+/** A bucket's settings keep a rule until it changes. */
 const matchers = new WeakMap<CorsRule, { readonly origin: Matcher; readonly header: Matcher }>();
 
 function matchersOf(rule: CorsRule) {
@@ -139,8 +139,8 @@ function matchersOf(rule: CorsRule) {
 }
 
 /**
- * The headers that allow what is asked, by the first rule that does; null: none does. `Vary` is not among
- * them: it belongs to refusals too.
+ * The headers that allow the request, by the first matching rule; null: none matches. `Vary` is not
+ * included, because refusals have it too.
  */
 export function corsHeaders(rules: readonly CorsRule[], asked: CorsAsked): Record<string, string> | null {
   const { origin, method, headers } = asked;

@@ -41,7 +41,7 @@ export const LIST_OPERATIONS: readonly S3Operation[] = [
   },
 ];
 
-/** How names are written: URL-encoded if the client asked for that, since XML 1.0 cannot say all of them. */
+/** Encoding of names: URL-encoded if the client requested it, since XML 1.0 cannot represent all of them. */
 export function namesIn({ target }: S3Request): (name: string) => string {
   const type = target.query.get('encoding-type');
   if (type === undefined) return (name) => name;
@@ -51,7 +51,7 @@ export function namesIn({ target }: S3Request): (name: string) => string {
   });
 }
 
-/** The query of a list, for a key that may only see certain names. Throws S3Error AccessDenied. */
+/** The query of a list, for a key limited to certain names. Throws S3Error AccessDenied. */
 function queryOf(call: S3Call, bucket: BucketRow, after: string | undefined): NameQuery {
   const { query } = call.what.target;
   const prefix = query.get('prefix') ?? '';
@@ -79,8 +79,8 @@ function prefixNodes(prefixes: readonly string[], name: (text: string) => string
 }
 
 /**
- * Whether a text is the same to clients that decode it and to those that do not. Amazon encodes the prefix of
- * ListObjects, too, but boto3 shows it as it comes; the Java SDK decodes it.
+ * Whether a text is the same to clients that decode it and to those that do not. Amazon encodes the
+ * prefix of ListObjects, too, but boto3 shows it undecoded; the Java SDK decodes it.
  */
 function isReadAlike(text: string): boolean {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: those that XML forbids
@@ -232,7 +232,7 @@ async function listUploads(call: S3Call): Promise<S3Answer> {
   const name = namesIn(call.what);
   const { query } = call.what.target;
   const [keyMarker = '', idMarker = ''] = [query.get('key-marker'), query.get('upload-id-marker')];
-  // Without a key it counts for nothing.
+  // Without a key it has no effect.
   const afterUpload = keyMarker === '' || idMarker === '' ? null : idMarker;
   if (afterUpload !== null && !isId('upl', afterUpload)) {
     throw new S3Error('InvalidArgument', 'Invalid upload id specified', {

@@ -5,8 +5,8 @@ import { type Claim, deriveKey, isSameText, readFormScope, S3Error } from '../..
 type Fields = ReadonlyMap<string, string>;
 
 /**
- * null: nobody did. `verify` throws S3Error SignatureDoesNotMatch. Throws S3Error InvalidArgument for a
- * signature without what it needs, NotImplemented for asymmetric ones.
+ * null: it is not signed. `verify` throws S3Error SignatureDoesNotMatch. Throws S3Error
+ * InvalidArgument for an incomplete signature, NotImplemented for asymmetric ones.
  */
 export function formClaim(fields: Fields): Claim | null {
   if (fields.has('x-amz-security-token')) throw new S3Error('InvalidToken');

@@ -39,9 +39,9 @@ export interface FormUpload {
 }
 
 /**
- * A form as an upload to that bucket, if its policy allows it: one without is as free as its sender. Throws
- * S3Error: InvalidArgument, InvalidPolicyDocument, AccessDenied, and what the names of objects and tags
- * throw.
+ * A form as an upload to that bucket, if its policy allows it: one without is limited only by its
+ * sender's rights. Throws S3Error: InvalidArgument, InvalidPolicyDocument, AccessDenied, and the
+ * errors of object names and tags.
  */
 export function formUpload({ fields: sent, fileName }: FormHead, bucket: string, nowMs: number): FormUpload {
   const fields = new Map([...sent].map(([name, text]) => [name, filled(name, text, fileName)]));

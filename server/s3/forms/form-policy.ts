@@ -13,7 +13,7 @@ interface Condition {
   /** Lower-case, without `$`. */
   readonly name: string;
   readonly value: string;
-  /** The policy's text, for the refusal. */
+  /** The policy's text, for the error. */
   readonly text: string;
 }
 
@@ -58,7 +58,7 @@ function readJson(base64: string): Record<string, unknown> {
   if (!/^[A-Za-z0-9+/\s]+=*\s*$/.test(base64)) throw invalid('Invalid base64.');
   const text = new TextDecoder().decode(Buffer.from(base64, 'base64'));
   try {
-    // Amazon's policies may write a dollar sign as `\$`, which is no JSON.
+    // Amazon's policies may write a dollar sign as `\$`, which is not valid JSON.
     const plain = text.replace(/\\(.)/g, (found, character) => (character === '$' ? '$' : found));
     const document: unknown = JSON.parse(plain);
     if (typeof document === 'object' && document !== null && !Array.isArray(document)) {
@@ -113,8 +113,8 @@ function readLength(value: unknown): number {
 }
 
 /**
- * `fields`: those of the form, by name in lower case, with the bucket that it was sent to. Throws S3Error
- * AccessDenied.
+ * `fields`: those of the form, by name in lower case, with the bucket that it was sent to. Throws
+ * S3Error AccessDenied.
  */
 export function assertMeets(
   fields: ReadonlyMap<string, string>,
@@ -123,7 +123,7 @@ export function assertMeets(
 ): void {
   if (nowMs >= expiresAt) throw unmet('Policy expired.');
   for (const condition of conditions) {
-    // "starts-with" and an empty text say that anything is allowed, so also nothing.
+    // "starts-with" and an empty text allow any value, so also a missing one.
     const absent = condition.kind === 'starts-with' ? '' : undefined;
     const value = fields.get(condition.name) ?? absent;
     if (value === undefined || !isMet(condition, value))

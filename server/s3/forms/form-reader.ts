@@ -1,6 +1,7 @@
 /**
- * Reads the form of a browser's upload: the fields before the file, then the file as a stream. What follows
- * the file is ignored. https://docs.aws.amazon.com/AmazonS3/latest/API/sigv4-HTTPPOSTForms.html
+ * Reads the form of a browser's upload: the fields before the file, then the file as a stream.
+ * Anything after the file is ignored.
+ * https://docs.aws.amazon.com/AmazonS3/latest/API/sigv4-HTTPPOSTForms.html
  */
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import { type ChecksumAlgorithm, S3Error } from '../../../libs/s3-wire/index.ts';
@@ -29,7 +30,7 @@ export interface FormHead {
   readonly fileName: string;
 }
 
-/** Bounds of the file, both included. */
+/** Limits of the file, both included. */
 export interface FileSizes {
   readonly minBytes: number;
   readonly maxBytes: number;
@@ -50,14 +51,14 @@ export class FormReader implements FormEvents {
   #state: 'fields' | 'file' | 'after' = 'fields';
   #ended: Promise<void> = Promise.resolve();
   #waiting: Promise<void> | undefined;
-  /** Bytes of the file that arrived with its head. */
+  /** Bytes of the file that arrived with its headers. */
   #early: Buffer[] = [];
   #sink: Sink | undefined;
 
   /**
-   * Resolves at the file. Rejects with S3Error MalformedPOSTRequest, InvalidArgument (no file, a field
-   * twice), MaxPostPreDataLengthExceededError, IncompleteBody. Then end the reader with abandon(), or take
-   * its file.
+   * Resolves at the file. Rejects with S3Error MalformedPOSTRequest, InvalidArgument (no file, a
+   * field twice), MaxPostPreDataLengthExceededError, IncompleteBody. Then end the reader with
+   * abandon(), or read its file.
    */
   open(request: IncomingMessage, response: ServerResponse): Promise<FormHead> {
     const parser = this.#parserOf(request);

@@ -80,12 +80,12 @@ function read(parse: (text: string) => number, name: string, text: string): numb
 
 type Removal = Parameters<S3Tools['storage']['removals']['removeNamed']>[2];
 
-/** The headers of a delete: the marker that was made, or the version that was removed. */
+/** The headers of a delete: the created marker, or the removed version. */
 async function removeOne(call: S3Call, bucketName: string, removal: Removal) {
   const bucket = await bucketOf(call);
   const { versionId } = removal;
   const removed = await call.tools.storage.removals.removeNamed(call, bucketName, removal).catch((error) => {
-    // A missing version is fine, unless the request expects one.
+    // A missing version is no error, unless the request expects one.
     if (toS3Error(error).code !== 'NoSuchVersion') throw error;
     removal.condition?.(undefined);
     return null;

@@ -1,6 +1,6 @@
 /**
- * Headers of server-side encryption: what an upload asks for, what reading needs, what answers show.
- * https://docs.aws.amazon.com/AmazonS3/latest/userguide/serv-side-encryption.html
+ * Headers of server-side encryption: requested by uploads, needed for reading, and shown in
+ * responses. https://docs.aws.amazon.com/AmazonS3/latest/userguide/serv-side-encryption.html
  */
 import { createHash } from 'node:crypto';
 import { S3Error } from '../../../libs/s3-wire/index.ts';
@@ -101,7 +101,7 @@ async function namedEncryption(
   return { kind: 'named', key: await storage.dataKeys.keyring.find(bucket.account_id, keyId) };
 }
 
-/** The headers that name an encryption in an answer. */
+/** The response headers that name an encryption. */
 export function shownEncryption(call: S3Call, encryption: Encryption): Headers {
   switch (encryption.kind) {
     case 'none':
@@ -147,8 +147,8 @@ export async function partEncryption(
 }
 
 /**
- * Content that may be read: with the client's key, where that encrypts it. Throws S3Error InvalidRequest for
- * a missing or wrong key, and for one that nothing is encrypted with.
+ * Content that may be read: with the client's key, if it is encrypted with one. Throws S3Error
+ * InvalidRequest for a missing, wrong or superfluous key.
  */
 export function unlocked(call: S3Call, content: Content, side: Side = ''): Content {
   const key = customerKeyOf(call, side);

@@ -1,4 +1,4 @@
-/** Object lock as S3 clients say it, in XML; object-headers.ts has its headers. */
+/** Object lock in S3's XML; object-headers.ts has its headers. */
 
 import {
   child,

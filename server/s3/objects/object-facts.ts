@@ -161,7 +161,7 @@ async function getTagging(call: S3Call): Promise<S3Answer> {
 
 async function putTagging(call: S3Call): Promise<S3Answer> {
   const tags = tagText(readTags(await call.what.body.whole(TAGS_MAX_BYTES)));
-  // Policies may tell by the new tags.
+  // Policies may depend on the new tags.
   await authorizeContent(call, PUT_TAGGING, tags === null ? {} : JSON.parse(tags));
   return setTags(call, tags, 200);
 }

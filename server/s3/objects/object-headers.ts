@@ -1,4 +1,4 @@
-/** Headers of S3 objects: what uploads store, what reads show, and the conditions of both (RFC 9110 §13). */
+/** Headers of S3 objects: stored by uploads, shown by reads, and the conditions of both (RFC 9110 §13). */
 import type { IncomingHttpHeaders } from 'node:http';
 import { type ChecksumAlgorithm, checksumHeader, S3Error } from '../../../libs/s3-wire/index.ts';
 import { settingsOf } from '../../storage/buckets/bucket-settings.ts';
@@ -20,7 +20,7 @@ const META = 'x-amz-meta-';
 const MAX_META_BYTES = 2048;
 /** Headers that are stored with an object and returned with it. */
 const STORED = ['cache-control', 'content-disposition', 'content-encoding', 'content-language', 'expires'];
-/** Stored and shown too; no website here follows it. */
+/** Stored and shown too; there are no websites here that follow it. */
 const REDIRECT = 'x-amz-website-redirect-location';
 /** `response-…` parameters that override a response header. */
 const OVERRIDES = [...STORED, 'content-type'].map((name) => [name, `response-${name}`] as const);
@@ -104,7 +104,7 @@ export function versionHeader(
   return versioning === 0 ? {} : { 'x-amz-version-id': shownId(version) };
 }
 
-/** The id of a new version; a bucket whose versioning is suspended gives it none that is worth telling. */
+/** The id of a new version; none is shown if the bucket's versioning is suspended. */
 export function newVersionHeader(bucket: BucketRow, versionId: string): Record<string, string> {
   return bucket.versioning === VERSIONING.on ? { 'x-amz-version-id': versionId } : {};
 }
@@ -134,8 +134,8 @@ export function objectHeaders(
 }
 
 /**
- * Metadata from REST may have names and values that no header can: values go as JSON, odd names are left
- * out.
+ * Metadata from REST may have names and values that headers cannot: such values are sent as JSON,
+ * such names are omitted.
  */
 function addMeta(headers: Record<string, string>, name: string, value: unknown): void {
   if (!/^[\w!#$%&'*+.^`|~-]+$/.test(name)) return;
@@ -202,7 +202,7 @@ export function writeCondition(headers: IncomingHttpHeaders): Condition | undefi
   };
 }
 
-/** A delete's expectations of the object. A missing one has neither size nor time, but no ETag either. */
+/** Conditions of a delete. A missing object has neither size nor time, but no ETag either. */
 export interface DeleteExpectation {
   readonly etag?: string | undefined;
   readonly size?: number | undefined;
@@ -229,8 +229,8 @@ function failed(condition: string): S3Error {
 }
 
 /**
- * The lock that the headers of an upload ask for. Throws S3Error InvalidArgument, InvalidRequest, and
- * AccessDenied where the caller may upload, but not lock.
+ * The lock in the headers of an upload. Throws S3Error InvalidArgument, InvalidRequest, and
+ * AccessDenied if the caller may upload, but not lock.
  */
 export function wantedLock(call: S3Call, bucket: BucketRow): WantedLock | undefined {
   const { headers } = call.what;

@@ -45,10 +45,10 @@ const OBJECT = { level: 'object' } as const;
 const READ = { ...OBJECT, permission: 'storage:read' } as const;
 const WRITE = { ...OBJECT, permission: 'storage:append' } as const;
 
-/** Headers that change an object which is copied to itself. */
+/** Headers that change an object when it is copied to itself. */
 const CHANGES = /^x-amz-(?:server-side-encryption|storage-class$|website-redirect-location$)/;
 
-/** An operation that copies what another name holds. */
+/** An operation that copies the content of another name. */
 export const COPY = { header: 'x-amz-copy-source', sourcePermission: 'storage:read' } as const;
 
 export const OBJECT_OPERATIONS: readonly S3Operation[] = [
@@ -115,7 +115,7 @@ function expiringOf({ name, sizeBytes, createdAt }: Published, { tags = null }: 
 }
 
 /**
- * The source that `x-amz-copy-source` names. Throws S3Error InvalidArgument, NoSuchKey, PreconditionFailed.
+ * The source in `x-amz-copy-source`. Throws S3Error InvalidArgument, NoSuchKey, PreconditionFailed.
  */
 export async function copySource(
   call: S3Call,
@@ -222,8 +222,8 @@ async function copyObject(call: S3Call): Promise<S3Answer> {
 }
 
 /**
- * The bytes of a copy: those of the source, shared where they are encrypted alike. A checksum that is asked
- * for and not known yet is the only reason to read them all the same.
+ * The bytes of a copy: those of the source, shared if encrypted alike. They are read only if a
+ * requested checksum is not known yet.
  */
 async function copiedContent(
   call: S3Call,

@@ -1,4 +1,4 @@
-/** Reads objects: finds them, answers conditions and ranges, and sends their bytes. */
+/** Reads objects: finds them, checks conditions and ranges, and sends their bytes. */
 
 import { S3Error } from '../../../libs/s3-wire/index.ts';
 import { parseRange, type Read, streamBody } from '../../http/bodies/send-content.ts';
@@ -91,7 +91,7 @@ export async function headObject(call: S3Call): Promise<S3Answer> {
   return { status: reading.status, headers: reading.headers };
 }
 
-/** The answer itself if the client's copy is current. */
+/** The response itself if the client's copy is current. */
 async function prepare(call: S3Call): Promise<Reading | S3Answer> {
   const { query } = call.what.target;
   const { bucket } = accessOf(call);

@@ -24,9 +24,7 @@ export function tagText(pairs: readonly Pair[]): string | null {
   return pairs.length === 0 ? null : JSON.stringify(tags);
 }
 
-/**
- * Throws S3Error InvalidTag for more than `max` tags, and for one that is not valid or comes twice.
- */
+/** Throws S3Error InvalidTag for more than `max` tags, and for invalid or duplicate ones. */
 export function tagsFrom(pairs: readonly Pair[], max: number): Tags {
   if (pairs.length > max) throw new S3Error('InvalidTag', `There can be at most ${max} tags`);
   const names = new Set(pairs.map(([name]) => name));

@@ -1,6 +1,4 @@
-/**
- * Completing a multipart upload: whether the parts are those that the client believes, and their checksum.
- */
+/** Completing a multipart upload: whether the parts match the client's list, and their checksum. */
 import {
   type ChecksumAlgorithm,
   type ChecksumType,
@@ -42,7 +40,7 @@ export function assertAnnounced(
   );
 }
 
-/** The checksum that the client says the object has. Throws S3Error InvalidRequest, BadDigest. */
+/** The object's checksum according to the client. Throws S3Error InvalidRequest, BadDigest. */
 export function claimOf({ headers }: S3Request, announced: Announced | undefined): string | null {
   if (announced === undefined) return null;
   const { algorithm, type } = announced;

@@ -23,24 +23,24 @@ import { MAX_BUCKET_TAGS, readTags, TAGS_MAX_BYTES, tagsDocument, tagsFrom } fro
 import { type Action, bucketOf, ownerOf, type S3Call, type S3Operation } from '../s3-call.ts';
 import { LIFECYCLE_MAX_BYTES, lifecycleDocument, lifecycleHeaders, readLifecycle } from './lifecycle.ts';
 
-/** A setting as S3 clients see it. */
+/** A bucket setting for S3 clients. */
 export interface Setting<N extends SettingName> {
   readonly setting: N;
   /** The query parameter. */
   readonly query: string;
   /** AWS' names of its operations. */
   readonly names: readonly [get: string, put: string, remove?: string];
-  /** Their actions; removing often is a way of putting. */
+  /** Their actions; often, removing is a kind of putting. */
   readonly actions: readonly [get: Action, put: Action, remove?: Action];
   /** The error for reading it when not set. */
   readonly absent: S3Code;
-  /** The code when the state of the bucket does not allow it. */
+  /** The error code if the state of the bucket does not allow it. */
   readonly refused?: S3Code;
   readonly maxBytes: number;
   /** Throws S3Error. */
   readonly read: (body: Buffer, headers?: IncomingHttpHeaders) => NonNullable<BucketSettings[N]>;
   readonly write: (value: NonNullable<BucketSettings[N]>) => string;
-  /** Further headers of the answers that show or set it. */
+  /** Additional headers of the responses that show or set it. */
   readonly headers?: (value: NonNullable<BucketSettings[N]>) => Record<string, string>;
   /** After PUT; default 200. */
   readonly status?: number;
@@ -116,8 +116,8 @@ function operationsOf<N extends SettingName>({
 }
 
 /**
- * By name; null: S3 has no document of it. The JSON API checks what it takes with them. Policies and lists
- * have rules beyond their documents, in access/.
+ * By name; null: S3 has no document for it. The JSON API checks its input with them. Policies and
+ * ACLs have rules beyond their documents, in access/.
  */
 export const SETTINGS: { readonly [N in PlainName]: Setting<N> | null } = {
   tags: {

@@ -1,6 +1,7 @@
 /**
- * A bucket's settings of S3 as JSON, for the console and for programs without an S3 client. Each is checked
- * by the code that reads S3's own document of it: it is written as that document and read again.
+ * A bucket's S3 settings as JSON, for the console and for programs without an S3 client. Each is
+ * checked by the code that reads S3's own document for it: it is written as that document and read
+ * again.
  */
 
 import { S3Error } from '../../../libs/s3-wire/index.ts';

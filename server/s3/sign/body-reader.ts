@@ -1,6 +1,6 @@
 /**
- * Takes the body of a request: removes the frames of aws-chunked, checks length, hashes and checksums, and
- * holds the sender back while the receiver is busy.
+ * Receives the body of a request: removes the frames of aws-chunked, checks length, hashes and
+ * checksums, and pauses the sender while the receiver is busy.
  */
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import {
@@ -36,7 +36,7 @@ export interface BodyReaderDeps {
 /** The body of a request for its operation: see BodyReader. */
 export type Body = Pick<BodyReader, 'whole' | 'into'>;
 
-/** The checksum that the client sent with the bytes, which they have. */
+/** The checksum that the client sent, which matches the bytes. */
 export interface SentChecksum {
   readonly algorithm: ChecksumAlgorithm;
   /** Base64. */
@@ -68,8 +68,8 @@ export class BodyReader {
   }
 
   /**
-   * The whole body of at most `maxBytes`. `isSummed`: a checksum in the headers is the body's. Throws S3Error
-   * as into() does, MaxMessageLengthExceeded, and AppError `overloaded`.
+   * The whole body of at most `maxBytes`. `isSummed`: a checksum in the headers is the body's.
+   * Throws the S3Errors of into(), MaxMessageLengthExceeded, and AppError `overloaded`.
    */
   async whole(maxBytes: number, isSummed = true): Promise<Buffer> {
     const chunks: Buffer[] = [];
@@ -89,10 +89,10 @@ export class BodyReader {
   }
 
   /**
-   * Hands all bytes to an upload, and ends it once they are known to be what the client meant to send.
-   * `fallback` is computed where the client sent no checksum. Throws S3Error: MissingContentLength,
-   * EntityTooLarge (before anything is read where the length is announced), IncompleteBody, BadDigest,
-   * InvalidDigest, XAmzContentSHA256Mismatch, SignatureDoesNotMatch, and what the upload throws.
+   * Passes all bytes to an upload, and ends it once they are verified against the request.
+   * `fallback` is computed if the client sent no checksum. Throws S3Error: MissingContentLength,
+   * EntityTooLarge (before anything is read if the length is announced), IncompleteBody, BadDigest,
+   * InvalidDigest, XAmzContentSHA256Mismatch, SignatureDoesNotMatch, and the errors of the upload.
    */
   async into(upload: Receiver, fallback: ChecksumAlgorithm): Promise<ReceivedBody> {
     const { 'content-length': length, 'transfer-encoding': coding } = this.#deps.request.headers;
@@ -120,8 +120,8 @@ export class BodyReader {
   }
 
   /**
-   * Hands all bytes to `take`; `ends`: a chunk that is hashed by others ends with them. Resolves with the
-   * trailers. Throws as into() does, but for digests.
+   * Passes all bytes to `take`; `ends`: a chunk hashed by worker threads ends with them. Resolves
+   * with the trailers. Throws the errors of into(), except for digests.
    */
   async #stream(
     frames: ChunkedBody | undefined,

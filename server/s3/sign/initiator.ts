@@ -11,12 +11,12 @@ interface Begun {
   readonly acl: string | null;
 }
 
-/** Everyone who sends no signature. */
+/** Everyone without a signature. */
 const ANONYMOUS: AccountName = { id: '', name: '' };
 
 /**
- * The row's text of who began it, beside the list of the object to be: another account than the owner's, and
- * a key that may use no upload but its own.
+ * The row's text of the initiator, stored with the ACL of the future object: another account than
+ * the owner's, or a key limited to its own uploads.
  */
 export function begunBy({ caller }: S3Sender, acl: string | null, owner: AccountName): string | null {
   const initiator = caller.via === 'nobody' ? ANONYMOUS : { id: caller.canonicalId, name: caller.username };

@@ -1,4 +1,4 @@
-/** The trial of an access key, over REST. */
+/** The test of an access key, over REST. */
 import type { AccessKeys } from '../../accounts/keys/access-keys.ts';
 import { AccessKeyPath } from '../../accounts/schema.ts';
 import type { S3Key } from '../../accounts/sign-in/authenticator.ts';

@@ -1,4 +1,4 @@
-/** The answer of the trial of an access key. */
+/** The response to the test of an access key. */
 import { namedObject, type Static, Type } from '../../platform/json/json-schema.ts';
 
 export const KeyTrialStep = namedObject('AccessKeyTestStep', {

@@ -1,6 +1,7 @@
 /**
- * Tries an access key as an S3 client uses it: with signed requests to the endpoint, so that whatever stands
- * between, such as a proxy that changes headers, shows. Nothing is stored or changed.
+ * Tests an access key as an S3 client would use it: with signed requests to the endpoint, so that
+ * effects of anything in between, such as a proxy that changes headers, show. Nothing is stored or
+ * changed.
  */
 import { parseXml, pathOf, queryText, signedHeaders, textOf } from '../../../libs/s3-wire/index.ts';
 import type { S3Key } from '../../accounts/sign-in/authenticator.ts';
@@ -13,7 +14,7 @@ export interface KeyTrial {
   readonly endpoint: string;
   readonly accessKeyId: string;
   readonly key: S3Key;
-  /** To read and write in; default: the first that the key is limited to. */
+  /** The bucket to read and write in; default: the first that the key is limited to. */
   readonly bucket: string | undefined;
   readonly clock: Clock;
 }
@@ -67,7 +68,7 @@ async function* stepsOf(trial: KeyTrial): AsyncGenerator<KeyTrialStep> {
     : said('The endpoint answers, but is not the S3 service of this cloud', first.code);
   yield { step: 'endpoint', ok: first.isS3, ...answers };
   if (!first.isS3) return;
-  // Rights are looked at only once the signature was found good.
+  // Rights are checked only once the signature was found valid.
   const isSigned = first.code === null || first.code === 'AccessDenied';
   const signed = isSigned ? said('The key and its signature were accepted') : refusal(first);
   yield { step: 'signature', ok: isSigned, ...signed };
@@ -138,7 +139,7 @@ function answerOf({ ok, status, statusText, headers }: Response, body: Buffer): 
 /** A connection that broke between two requests. */
 const asAnswer = (error: unknown): Answer => ({ status: 0, isS3: false, ...faultOf(error) });
 
-/** fetch hides what happened in the cause. */
+/** fetch hides the details in the cause. */
 function faultOf(error: unknown): { code: string; message: string } {
   const { name = '', cause } = error as Error;
   if (name === 'TimeoutError') return { code: 'ETIMEDOUT', message: 'No answer within 5 seconds' };

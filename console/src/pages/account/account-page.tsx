@@ -50,7 +50,7 @@ function TakeEverything() {
   );
 }
 
-/** The end of the account, for good. */
+/** The permanent removal of the account. */
 const words = text.account.close;
 
 function CloseAccount() {

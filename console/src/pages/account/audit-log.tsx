@@ -74,7 +74,7 @@ export function AuditLog({ account }: { readonly account?: 'all' }) {
 const FIELDS = ['actor', 'action', 'target'] as const;
 const LABELS = { actor: words.who, action: words.action, target: words.target };
 
-/** They count when Enter is pressed or the field is left. */
+/** They apply when Enter is pressed or the field loses the focus. */
 function Filters({ onChange }: { onChange: (change: Partial<AuditFilter>) => void }) {
   const take = (name: (typeof FIELDS)[number]) => (event: FormEvent<HTMLInputElement>) =>
     onChange({ [name]: event.currentTarget.value.trim() });

@@ -1,4 +1,4 @@
-/** The e-mail address of the account: whether it is confirmed, and what it gets mail about. */
+/** The e-mail address of the account: whether it is confirmed, and the subjects of mail to it. */
 import { Badge, Button, Group, Stack, Switch, Text, Title } from '@mantine/core';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import type { Account } from '../../../../sdk/index.ts';
@@ -10,7 +10,7 @@ import { indexQuery } from '../sign-in/sign-in-pages.tsx';
 
 const words = text.account.mail;
 
-/** Nothing where the cloud sends no mail. */
+/** Hidden if the cloud sends no mail. */
 export function AccountMail() {
   const { data: account } = useQuery(accountQuery);
   const { data: index } = useQuery(indexQuery);

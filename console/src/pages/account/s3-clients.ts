@@ -18,7 +18,7 @@ export interface S3SetUp {
   readonly prefix: string;
 }
 
-/** A key that the reader has to fill in. */
+/** A key that the reader must fill in. */
 export const NO_KEY = { id: 'ACCESS_KEY_ID', secret: 'SECRET_ACCESS_KEY', bucket: 'BUCKET', prefix: '' };
 
 const REGION = 'us-east-1';

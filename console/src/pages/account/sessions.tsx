@@ -112,7 +112,7 @@ const SYSTEMS = [
   ['Linux', 'Linux'],
 ] as const;
 
-/** `Firefox · Linux`; the program's own first word when it is no browser; undefined for an empty text. */
+/** `Firefox · Linux`; for other programs, the first word of the User-Agent; undefined for an empty text. */
 function browserOf(userAgent: string): string | undefined {
   const browser = BROWSERS.find(([sign]) => userAgent.includes(`${sign}/`))?.[1];
   const system = SYSTEMS.find(([sign]) => userAgent.includes(sign))?.[1];

@@ -1,4 +1,4 @@
-/** An account's own facts, as an administrator changes them: address, end, rights, password. */
+/** Properties of an account that administrators can change: address, end, rights, password. */
 import { NativeSelect, Switch, Text, TextInput } from '@mantine/core';
 import type { AdminAccount } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
@@ -78,7 +78,7 @@ interface Values {
   readonly must_change_password: boolean;
 }
 
-/** Only what differs: some of it needs the password again. */
+/** Only changed fields: some of them need the password again. */
 function changesOf(account: AdminAccount, { email, expires_at, role, must_change_password }: Values) {
   const end = expires_at === '' ? null : expires_at;
   const [isAdmin, isAuditor] = [role === 'administrator', role === 'auditor'];

@@ -54,10 +54,10 @@ export function AccountMenu({ account }: { account: AdminAccount }) {
     onSuccess: ({ mailed_to }) => showDone(administration.mailedTo(mailed_to)),
   });
   const sendsMail = useQuery(indexQuery).data?.mail === true;
-  // An empty change changes nothing, and is answered with the terms that hold.
+  // An empty change has no effect, and returns the current terms.
   const terms = useMutation({ mutationFn: () => cloud.adminChangeAccount(account.id, {}) });
   const shared = { account, onClose: () => setForm(undefined) };
-  // A list has many of these: what is closed is not there, and listens to nothing.
+  // A list has many of these: closed ones are not rendered and have no listeners.
   return (
     <>
       <Menu position="bottom-end" withinPortal>
@@ -157,7 +157,7 @@ interface ReasonFormProps extends FormProps {
   readonly children?: ReactNode;
 }
 
-/** Asks why before it changes the account. */
+/** Asks for a reason before it changes the account. */
 function ReasonForm({ account: { id }, onClose, words, operation, children }: ReasonFormProps) {
   const form = useCloudForm({
     values: { reason: '' },

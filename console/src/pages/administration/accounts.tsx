@@ -63,15 +63,15 @@ const COLUMNS: readonly Column<AdminAccount>[] = [
 
 interface Acting {
   readonly action: ManyAction;
-  /** As they were when the window opened. */
+  /** The accounts at the time when the window opened. */
   readonly accounts: readonly AdminAccount[];
 }
 
-/** The accounts that are shown, of which some or all are selected for one action. */
+/** The displayed accounts, of which some or all are selected for one action. */
 function AccountTable({ accounts }: { accounts: readonly AdminAccount[] }) {
   const [chosen, setChosen] = useState<ReadonlySet<number>>(new Set());
   const [acting, setActing] = useState<Acting>();
-  // Only what is shown is acted on.
+  // Only displayed accounts are affected.
   const selected = accounts.filter(({ id }) => chosen.has(id));
   const choose = (some: readonly AdminAccount[], isChosen: boolean) => {
     const next = new Set(chosen);

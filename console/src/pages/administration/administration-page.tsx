@@ -1,4 +1,7 @@
-/** The operator's page: status, accounts, invitations, machines, plans, prices, revenue, images, upkeep. */
+/**
+ * The operator's page: status, accounts, invitations, machines, plans, prices, revenue, images,
+ * maintenance.
+ */
 import { Alert, Stack, Tabs, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';

@@ -1,4 +1,4 @@
-/** One action for many accounts at once, with the outcome for each: what is refused keeps no other back. */
+/** One action for many accounts at once, with the outcome for each: a refusal does not stop the others. */
 import { ArrowDownTrayIcon } from '@heroicons/react/24/outline';
 import {
   ActionIcon,
@@ -38,10 +38,10 @@ interface Values {
   readonly reason: string;
 }
 
-/** `done`, or the refusal; none yet: missing. */
+/** `done`, or the error; missing: no result yet. */
 type Outcomes = ReadonlyMap<number, 'done' | { readonly refusal: string }>;
 
-/** Names one adjustment of one account, so that trying again books it once. */
+/** Identifies one adjustment of one account, so that a retry books it once. */
 const transferId = (run: string, { id }: AdminAccount) => `${run}:${id}`;
 
 function send(action: ManyAction, account: AdminAccount, given: Values & { readonly run: string }) {
@@ -54,7 +54,7 @@ function send(action: ManyAction, account: AdminAccount, given: Values & { reado
   return cloud.adminAdjustCredits(id, { amount: Number(amount), reason, transfer_id });
 }
 
-/** Runs the calls, a few at a time; what `isOver` says ends it after those that run. */
+/** Runs the calls, a few at a time; stops after the running ones when `isOver` returns true. */
 function useMany(action: ManyAction, accounts: readonly AdminAccount[]) {
   const queries = useQueryClient();
   const [outcomes, setOutcomes] = useState<Outcomes>(new Map());
@@ -203,7 +203,7 @@ interface OutcomeProps {
 function Outcome({ accounts, outcomes, hasExports }: OutcomeProps) {
   const download = useDownloads();
   return (
-    // It has no button of its own where it scrolls: the keyboard must get there.
+    // It scrolls but contains no button, so it must be focusable for the keyboard.
     <Stack
       component="ul"
       aria-label={administration.accounts}

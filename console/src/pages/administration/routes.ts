@@ -24,7 +24,7 @@ import {
 interface AdministrationSearch {
   /** Default: `status`. */
   readonly tab?: Tab;
-  /** Accounts whose name or e-mail address has this. */
+  /** Accounts whose name or e-mail address contains this. */
   readonly find?: string;
   /** Month of the revenue, `YYYY-MM` in UTC; default: the current one. */
   readonly month?: string;

@@ -1,4 +1,4 @@
-/** Prices that were set, and those that will hold from an hour to come. */
+/** Prices that were set, and scheduled ones. */
 
 import { Button, Group, NumberInput, Select, Stack, Text, TextInput, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';

@@ -1,4 +1,4 @@
-/** Each part of the cloud, how it is, and what to do about it. */
+/** Each part of the cloud with its state, and the fix for problems. */
 
 import { Stack, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';

@@ -25,7 +25,10 @@ export const pricesQuery = queryOptions({
 
 const LEDGER_PAGE_ENTRIES = 1000;
 
-/** Entries of the ledger, newest first, up to some of the day before: at least one day is whole. */
+/**
+ * Entries of the ledger, newest first, including some of the previous day: so at least one day is
+ * complete.
+ */
 async function wholeDays(from: string): Promise<Page<LedgerEntry>> {
   const items: LedgerEntry[] = [];
   let cursor: string | null = from;
@@ -53,7 +56,7 @@ export const reportQuery = (month: string) =>
     queryFn: () => cloud.getUsage(periodOf(month)),
   });
 
-/** Months as addresses and the API have them: `YYYY-MM`, in UTC. */
+/** Months in URLs and the API: `YYYY-MM`, in UTC. */
 
 export const thisMonth = (): string => new Date().toISOString().slice(0, 7);
 

@@ -1,4 +1,4 @@
-/** The databases, and those that were deleted and can still be brought back. */
+/** The databases, including deleted ones that can be undeleted. */
 
 import { CircleStackIcon, PlusIcon } from '@heroicons/react/24/outline';
 import { Button, Title } from '@mantine/core';

@@ -1,7 +1,7 @@
 /** Query languages of databases, from the traits of their engine. */
 
 type Dialect = 'standard' | 'sqlite' | 'postgresql' | 'mysql';
-/** A dialect of SQL, or JSON commands that ask for documents. */
+/** A dialect of SQL, or JSON commands for documents. */
 export type Grammar = Dialect | 'documents';
 
 interface Traits {
@@ -9,7 +9,7 @@ interface Traits {
   readonly dialect: Dialect | null;
 }
 
-/** The grammar of an engine of the cloud. */
+/** The grammar for an engine of the cloud. */
 export function grammarOf({ traits }: { readonly traits: Traits }): Grammar {
   return traits.language === 'documents' ? 'documents' : (traits.dialect ?? 'standard');
 }

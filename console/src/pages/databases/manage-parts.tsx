@@ -1,4 +1,4 @@
-/** Parts of the tab Manage: their frame, and those without a form. */
+/** Parts of the tab Manage: the layout, and those without a form. */
 
 import { Button, Code, FileButton, Group, List, Paper, Progress, Text, Title } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';

@@ -1,4 +1,4 @@
-/** Engine cards, with why one is not to be had; a name is filled in, so that one click is enough. */
+/** Engine cards, with the reason for unavailable ones; a name is filled in, so that one click is enough. */
 
 import { Button, NumberInput, SimpleGrid, Stack, Text, TextInput } from '@mantine/core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';

@@ -120,7 +120,7 @@ function namesOf(tables: readonly DatabaseTable[]): SQLNamespace {
 const markWrong = StateEffect.define<Range | null>();
 const WRONG = Decoration.mark({ class: classes.wrong ?? '' });
 
-/** Marked until something is typed. */
+/** Marked until the text changes. */
 const wrongPlace = StateField.define<DecorationSet>({
   create: () => Decoration.none,
   update: (marks, { docChanged, effects, newDoc: { length } }) => {

@@ -20,7 +20,7 @@ import { statementsOf } from './statements.ts';
 
 const STATEMENT_SECONDS = 10;
 const FIRST_ROWS = 100;
-/** In the words of the engines. */
+/** Labels used by the engines. */
 const REFUSED_WRITING = /read[- ]?only/i;
 const MODIFIER = /Mac|iP/.test(navigator.platform) ? '⌘' : 'Ctrl';
 

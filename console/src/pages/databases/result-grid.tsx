@@ -15,7 +15,7 @@ const ROWS_BEYOND = 12;
 
 interface ResultGridProps {
   readonly result: DatabaseQueryResult;
-  /** Rows before this page, for row numbers. */
+  /** Number of rows before this page, for row numbers. */
   readonly skip?: number;
   /** There are pages beside it, so that nothing is missing. */
   readonly isPaged?: boolean;

@@ -10,7 +10,7 @@ export function cellText(cell: unknown): string {
   return typeof cell === 'object' ? JSON.stringify(cell) : String(cell);
 }
 
-/** Spreadsheets treat text that begins like this as a formula; numbers are fine. */
+/** Spreadsheets treat text with such a beginning as a formula; numbers are safe. */
 const FORMULA = /^[=+\-@\t\r](?![\d.]+(?:e[+-]?\d+)?$)/i;
 
 /** NULL is an empty cell, and an empty text is `""`. */

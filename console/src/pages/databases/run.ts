@@ -24,14 +24,14 @@ interface Run {
   readonly isReadOnly: boolean;
 }
 
-/** The body of the call. Throws SyntaxError when a command is no JSON. */
+/** The body of the call. Throws SyntaxError if a command is not JSON. */
 export function bodyOf(grammar: Grammar, statement: string, isReadOnly: boolean): DatabaseQuery {
   const read_only = isReadOnly ? {} : { read_only: false };
   if (grammar !== 'documents') return { statement, ...read_only };
   return { command: JSON.parse(statement) as Record<string, unknown>, ...read_only };
 }
 
-/** The first failure ends it; `done` has the earlier results. */
+/** Stops at the first failure; `done` has the earlier results. */
 export function useRun(id: string, grammar: Grammar) {
   const queryClient = useQueryClient();
   const abort = useRef<AbortController | null>(null);
@@ -64,7 +64,8 @@ export function useRun(id: string, grammar: Grammar) {
     },
   });
   const cancel = () => {
-    // A proxy may keep its connection to the cloud after ours has ended. The query may be over by now.
+    // A proxy may keep its connection to the cloud after ours has ended. The query may have ended
+    // by now.
     if (running.current !== null) cloud.cancelDatabaseQuery(id, running.current).catch(() => {});
     abort.current?.abort();
   };
@@ -95,7 +96,7 @@ function wrongCharacter(text: string, error: unknown): number | null {
   return [...text].slice(0, error.position - 1).join('').length;
 }
 
-/** `sales.orders`; the schema that is looked in by itself is left out. */
+/** `sales.orders`; the default schema is omitted. */
 export function nameOf({ schema, name }: DatabaseTable): string {
   return schema === null || schema === 'public' ? name : `${schema}.${name}`;
 }
@@ -105,7 +106,7 @@ interface Page {
   readonly skip?: number;
 }
 
-/** Marks around a name; elsewhere the standard's. */
+/** Quotation marks around a name; default: the standard's. */
 const QUOTES: Readonly<Partial<Record<Grammar, string>>> = { mysql: '`' };
 
 /** Reads a table's rows in primary-key order, or all that fit one page. */

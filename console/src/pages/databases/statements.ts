@@ -22,7 +22,7 @@ const WHOLE: Readonly<Record<Grammar, readonly string[]>> = {
 };
 
 const SQL_MARKS = String.raw`;|\b(?:END\s+(?:IF|LOOP|WHILE|REPEAT|FOR)|END(?:\s+CASE)?|BEGIN|CASE)\b`;
-/** Their bodies have statements of their own, up to END. */
+/** Their bodies contain statements, up to END. */
 const WITH_BODY =
   /^\s*(?:BEGIN\s+NOT\s+ATOMIC|CREATE\b[^;('"]*?\b(?:TRIGGER|PROCEDURE|FUNCTION|EVENT|PACKAGE))\b/i;
 

@@ -87,7 +87,7 @@ function onFullScreen(listener: () => void): () => void {
   return () => document.removeEventListener('fullscreenchange', listener);
 }
 
-/** Escape is for the guest, where the browser can leave it to the page: then it is held down to come back. */
+/** Escape is sent to the guest if the browser allows it; then it must be held down to leave. */
 async function changeScreen(frame: HTMLElement): Promise<void> {
   if (document.fullscreenElement !== null) return document.exitFullscreen();
   await frame.requestFullscreen();

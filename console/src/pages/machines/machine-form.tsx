@@ -80,7 +80,7 @@ export function useMachineForm() {
       const { isRemembered, isStarted, ssh_keys } = form.values;
       keepKeys(isRemembered ? ssh_keys : '');
       queryClient.setQueryData(vmQuery(vm.vm_id).queryKey, isStarted ? { ...vm, state: 'starting' } : vm);
-      // Its page shows what becomes of the start.
+      // Its page shows the outcome of the start.
       if (isStarted) void startUnseen(queryClient, vm.vm_id);
       await navigate({
         to: '/machines/$vm',
@@ -96,7 +96,7 @@ export type MachineForm = ReturnType<typeof useMachineForm>;
 
 const words = machineText.form;
 
-/** Fields in the folded part. */
+/** Fields in the collapsed part. */
 const FOLDED = ['user_data', 'ports', 'tags'];
 
 export function MachineMore({ form }: { form: MachineForm }) {

@@ -1,4 +1,4 @@
-/** One machine: its state and what can be done with it, and in tabs its facts, console, log and charts. */
+/** One machine: its state and actions, and tabs with its facts, console, log and charts. */
 
 import { PlayIcon, StopIcon } from '@heroicons/react/24/outline';
 import { Button, Group, Tabs } from '@mantine/core';

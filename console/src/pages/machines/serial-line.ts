@@ -1,4 +1,4 @@
-/** The WebSocket of a machine's serial console: opened with a ticket, and again after it was lost. */
+/** The WebSocket of a machine's serial console: opened with a ticket, and reopened after it was lost. */
 import { CloudError } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
 import { isSignedOut, session, sessionEnded } from '../../queries.ts';
@@ -27,7 +27,7 @@ export class SerialLine {
   #timer: ReturnType<typeof setTimeout> | undefined;
   #waitMs = FIRST_WAIT_MS;
   #isClosed = false;
-  /** A machine that is starting has no console yet: nothing was lost then. */
+  /** A machine that is starting has no console yet, so no connection was lost. */
   #wasOpen = false;
   #stopWaiting = () => {};
 

@@ -15,7 +15,7 @@ export interface TerminalHandle {
   readonly state: LineState;
   /** Types a text. */
   readonly type: (words: string) => void;
-  /** Presses a key that the keyboard on a screen lacks: the end of its sequence, such as `A` for up. */
+  /** Presses a key that on-screen keyboards lack: the end of its sequence, such as `A` for up. */
   readonly arrow: (end: string) => void;
   /** The next letter is typed with Ctrl. */
   readonly isControl: boolean;
@@ -25,7 +25,7 @@ export interface TerminalHandle {
   readonly reconnect: () => void;
 }
 
-/** `onLeave`: the keys that leave it were pressed. */
+/** `onLeave`: the keys for leaving were pressed. */
 export function useTerminal(
   container: RefObject<HTMLDivElement | null>,
   vmId: string,
@@ -47,7 +47,7 @@ export function useTerminal(
     const fit = new FitAddon();
     terminal.loadAddon(fit);
     fit.fit();
-    // A shell asks for the cursor position; answers to old questions would be typed into the guest.
+    // A shell asks for the cursor position; answers to old queries would be typed into the guest.
     let isSilent = false;
     const line = new SerialLine(vmId, {
       onOpen: () => terminal.reset(),
@@ -127,8 +127,8 @@ function openTerminal(element: HTMLElement, onLeave: () => void): Terminal {
 }
 
 /**
- * The terminal writes the true colours of its text as `style` attributes of spans. The policy of the page
- * lets nothing through that way, but a script may set the same styles.
+ * The terminal writes true colours as `style` attributes of spans. The page's policy blocks those,
+ * but a script may set the same styles.
  */
 function letSpansHaveStyles(): void {
   const { prototype } = HTMLSpanElement;

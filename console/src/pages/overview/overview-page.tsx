@@ -115,7 +115,7 @@ function CloudStatus({ isAdmin }: { isAdmin: boolean }) {
   );
 }
 
-/** `warnings`: what would hinder a full restore of this cloud; for administrators. */
+/** `warnings`: problems that would hinder a full restore of this cloud; for administrators. */
 function sayState(state: 'ok' | 'degraded', warnings: number): string {
   if (state === 'degraded') return text.overview.degraded;
   return warnings === 0 ? text.overview.healthy : text.overview.unprotected;

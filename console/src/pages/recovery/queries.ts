@@ -23,7 +23,7 @@ export const statusQuery = queryOptions({
   queryFn: async () => (await cloud.getSystemStatus()).components.recovery,
 });
 
-/** Polled: a point that is being created ends by itself. */
+/** Polled: the creation of a point ends without an update. */
 export const scheduleQuery = queryOptions({
   queryKey: ['recovery', 'schedule'],
   queryFn: () => cloud.getRecoverySchedule(),

@@ -61,7 +61,7 @@ export function RecoveryKey({ isTaken, isPart = false }: RecoveryKeyProps) {
           label={text.recovery.proof}
           spellCheck={false}
           autoComplete="off"
-          // Its refusal is read out, so it is not at the field.
+          // Its error is announced, so it is not shown at the field.
           value={form.values.recovery_key}
           onChange={({ currentTarget }) => form.set({ recovery_key: currentTarget.value })}
         />

@@ -27,7 +27,7 @@ interface ScheduleFormProps {
 
 export function ScheduleForm({ present, onClose }: ScheduleFormProps) {
   const { every, at, weekday, keep } = present;
-  // The form is opened to set a schedule, so an absent one is offered as a daily one.
+  // The form is opened to set a schedule, so the default is daily.
   const form = useCloudForm({
     values: { every: every === 'off' ? 'daily' : every, at, weekday, ...keep } as Values,
     send: (values) => cloud.updateRecoverySchedule(changeOf(values)),
@@ -104,7 +104,7 @@ interface Row {
   readonly why: string;
 }
 
-/** A rule that is refused says so at its field when the form is sent, and here before. */
+/** Errors of the keep rules are shown at their fields after sending, and here before. */
 function Preview({ keep }: { keep: RecoverySchedule['keep'] }) {
   const preview = useQuery({ ...retentionQuery(keep), placeholderData: keepPreviousData });
   if (preview.error !== null) return <Refused error={preview.error} />;

@@ -1,4 +1,4 @@
-/** When recovery points are created and how many stay; and before that, what makes a cloud safe. */
+/** When recovery points are created and how many are kept; before that, the steps that make a cloud safe. */
 import { CheckIcon } from '@heroicons/react/24/outline';
 import { Button, Group, Paper, Stack, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';

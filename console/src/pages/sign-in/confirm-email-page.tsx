@@ -1,7 +1,7 @@
 /**
- * The page that a mailed link opens: it confirms an e-mail address. The token is behind the # of the address,
- * which no server is sent, and leaves it at once. A press of the button uses it up, so that programs that
- * look at links do not.
+ * The page for links in mail that confirm an e-mail address. The token is in the URL's fragment
+ * (after #), which browsers do not send, and is removed at once. It is used only when the button is
+ * pressed, not by programs that scan links.
  */
 
 import { Button, Stack } from '@mantine/core';

@@ -1,6 +1,7 @@
 /**
- * A person lets a program sign in here: one on this computer, whose request is behind the # of the address,
- * or one anywhere, by the code that it shows. Nothing is approved but by the button.
+ * Lets a person sign a program in: one on this computer, whose request is in the URL's fragment
+ * (after #), or one on another computer, by the code that it shows. Nothing is approved without the
+ * button.
  */
 
 import { Badge, Button, Group, Select, Stack, Text, TextInput } from '@mantine/core';
@@ -48,7 +49,7 @@ function readRequest(): Request | undefined {
   return isWhole && request.name !== '' ? request : undefined;
 }
 
-/** The address of the program, with how it went. */
+/** The URL of the program, with the result. */
 function wayBack({ redirect, state }: Request, outcome: Readonly<Record<string, string>>): string {
   return `${redirect}?${new URLSearchParams({ ...outcome, state })}`;
 }
@@ -171,14 +172,14 @@ type Term = Pick<NewAccessKey, 'expires_in'>;
 
 interface DecisionProps {
   readonly asked: Pick<AccessKey, 'name' | 'scopes'>;
-  /** The program's, which may be anywhere. */
+  /** The program's, which may be on any host. */
   readonly address?: string;
-  /** The program's proposal. */
+  /** Name proposed by the program. */
   readonly days: string;
   readonly isBusy: boolean;
   readonly onAllow: (term: Term) => void;
   readonly onRefuse: () => void;
-  /** The refusal of the cloud. */
+  /** The cloud's error. */
   readonly children: ReactNode;
 }
 
@@ -239,8 +240,8 @@ function Decision({ asked, address, days, isBusy, onAllow, onRefuse, children }:
 const CALM_MS = 1000;
 
 /**
- * True once the page has been in front for a moment: a page of somebody else could open this one under a
- * double click.
+ * True after the page was visible for a moment: another page could open this one under a double
+ * click.
  */
 function useCalm(): boolean {
   const [isCalm, setCalm] = useState(false);

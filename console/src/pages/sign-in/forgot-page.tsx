@@ -1,5 +1,6 @@
 /**
- * The page for who forgot a password: asks for a mail with a link, or says whom to ask where no mail is sent.
+ * The page for a forgotten password: requests a mail with a link, or says whom to ask if the cloud
+ * sends no mail.
  */
 
 import { Code, Stack, Text } from '@mantine/core';
@@ -40,7 +41,7 @@ export function ForgotPage() {
 
 const askReset = (email: string) => cloud.requestPasswordReset({ email });
 
-/** Without mail somebody who knows the person gives a link. */
+/** Without mail, an administrator who knows the person passes on a link. */
 function AskOperator() {
   return (
     <Stack gap="xs">

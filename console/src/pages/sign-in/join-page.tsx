@@ -1,6 +1,7 @@
 /**
- * The page that an invitation opens: it makes an account. The token is behind the # of the address, which no
- * server is sent, and leaves the address at once. Looking at the page uses nothing up.
+ * The page for invitation links: it creates an account. The token is in the URL's fragment (after
+ * #), which browsers do not send, and is removed at once. Opening the page does not use the
+ * invitation.
  */
 
 import { Loader, Text } from '@mantine/core';
@@ -16,7 +17,7 @@ import { SignInLayout, useEnter } from './sign-in-pages.tsx';
 
 const words = text.signIn.join;
 
-/** Empty: none in the address, for example after reloading. */
+/** Empty: the URL has none, for example after reloading. */
 function readToken(): string {
   return new URLSearchParams(location.hash.slice(1)).get('token') ?? '';
 }

@@ -1,4 +1,4 @@
-/** Asks for a mail to an address. */
+/** Requests a mail to an address. */
 import { Button, Stack, TextInput } from '@mantine/core';
 import { useCloudForm } from '../../parts/cloud-form.ts';
 import { Refused } from '../../parts/forms/warning.tsx';

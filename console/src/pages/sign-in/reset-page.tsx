@@ -1,6 +1,6 @@
 /**
- * The page that a reset link opens: it sets a new password. The token is behind the # of the address, which
- * no server is sent, and leaves the address at once.
+ * The page for reset links: it sets a new password. The token is in the URL's fragment (after #),
+ * which browsers do not send, and is removed at once.
  */
 
 import { Button, Group, PasswordInput, Stack, Text } from '@mantine/core';
@@ -15,7 +15,7 @@ import { SignInLayout, useEnter } from './sign-in-pages.tsx';
 
 const words = text.signIn.reset;
 
-/** Empty: none in the address, for example after reloading. */
+/** Empty: the URL has none, for example after reloading. */
 function readToken(): string {
   return new URLSearchParams(location.hash.slice(1)).get('token') ?? '';
 }
@@ -90,7 +90,7 @@ function NewPasswordForm({ token, onDone }: { token: string; onDone: (done: Done
   );
 }
 
-/** Keys outlive the password, and somebody else may know one: the page says so. */
+/** Keys remain valid, and somebody else may know one: the page says so. */
 function Outcome({ done: { username, sessions_ended, keys_kept, account } }: { done: Done }) {
   const [enter, showKeys] = [useEnter('/'), useEnter('/account')];
   const lead = account === undefined ? words.signIn(username) : words.doneLead(username);

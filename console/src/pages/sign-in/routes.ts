@@ -10,7 +10,7 @@ interface SignInSearch {
 
 function readSearch(search: Record<string, unknown>): SignInSearch {
   const { next } = search;
-  // A path of this console, and no `//elsewhere`.
+  // A path of this console, not `//elsewhere`.
   const isOwn = typeof next === 'string' && /^\/(?![/\\])/.test(next);
   return isOwn ? { next } : {};
 }

@@ -88,7 +88,7 @@ const SIGN_IN = [
 
 type SignInProps = Pick<CredentialsFormProps<'username' | 'password'>, 'given' | 'onEnter' | 'children'>;
 
-/** A password that has to be changed leads to the page that sets the next one. */
+/** A password that must be changed leads to the page that sets the next one. */
 function setFirst(error: unknown): never {
   if (error instanceof CloudError && error.resetToken !== undefined)
     location.assign(`/reset-password#token=${error.resetToken}`);

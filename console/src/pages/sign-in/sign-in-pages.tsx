@@ -51,7 +51,7 @@ export function SignInLayout({ title, lead, notice, children }: SignInLayoutProp
   );
 }
 
-/** Goes in: to `next`, or to the overview. */
+/** Enters the console: at `next`, or at the overview. */
 export function useEnter(next: string | undefined) {
   const queryClient = useQueryClient();
   const router = useRouter();
@@ -67,7 +67,7 @@ export function useEnter(next: string | undefined) {
 /** Also for those who are not signed in. */
 export const indexQuery = queryOptions({ queryKey: ['index'], queryFn: () => cloud.getIndex() });
 
-/** Until it is known, as on most clouds. */
+/** Assumed until known, because it is true on most clouds. */
 function isOpen(index: ApiIndex | undefined): boolean {
   return index === undefined || index.registration === 'open';
 }
@@ -170,7 +170,7 @@ export function SignUpPage() {
   );
 }
 
-/** The link to an account goes to addresses of some domains. */
+/** Registration by mail is limited to addresses in some domains. */
 function DomainSignUp({ index, children }: { index: ApiIndex; children: ReactNode }) {
   const [asked, setAsked] = useState<string>();
   const words = text.signIn.byDomain;

@@ -16,14 +16,14 @@ export const bucketsQuery = queryOptions({
 export const bucketQuery = (name: string) =>
   queryOptions({ queryKey: ['buckets', name], queryFn: () => cloud.getBucket(name) });
 
-/** Settings of the bucket as in S3. */
+/** The bucket's S3 settings. */
 export const settingsQuery = (bucket: string) =>
   queryOptions({
     queryKey: ['buckets', bucket, 'settings'],
     queryFn: () => cloud.getBucketSettings(bucket),
   });
 
-/** Queries that a changed setting makes out of date. */
+/** Queries invalidated by a changed setting. */
 export const changedSettings = (bucket: string) => [
   settingsQuery(bucket),
   { queryKey: ['buckets', bucket, 'access'] },
@@ -101,11 +101,11 @@ export const BUCKET_TABS = [
 
 export type BucketTab = (typeof BUCKET_TABS)[number];
 
-/** Search params of a folder's address: a link restores the view. */
+/** Search params of a folder's URL: a link restores the view. */
 export interface FilesSearch {
   /** The folder: ends with `/`; absent: the top. */
   readonly prefix?: string;
-  /** Names that have this. */
+  /** Names that contain this. */
   readonly find?: string;
   /** Absent: by name. */
   readonly sort?: 'size' | 'created_at';
@@ -133,7 +133,7 @@ function isText(value: unknown): boolean {
   return typeof value === 'string' && value !== '';
 }
 
-/** Known params with valid values; the rest is dropped. */
+/** Known params with valid values; others are dropped. */
 export function readSearch(search: Record<string, unknown>): FilesSearch {
   return Object.fromEntries(
     Object.entries(TAKEN).flatMap(([name, isTaken]) => {

@@ -91,7 +91,10 @@ interface ReadingsProps {
   readonly figures: readonly Figure[];
 }
 
-/** The same as words, for who cannot see the lines or wants the exact figures. The newest is on top. */
+/**
+ * The same data as text, for readers who cannot see the lines or want exact figures. The newest is
+ * on top.
+ */
 function Readings({ times, figures }: ReadingsProps) {
   const lines = figures.flatMap(({ title, lines: some, say }) =>
     some.map(({ label, values }) => ({ name: `${title}: ${label}`, values, say })),

@@ -1,4 +1,4 @@
-/** Commands of the client `cloudlet`: for the page that is shown, and for a call of the API. */
+/** Commands of the client `cloudlet`: for the current page, and for a call of the API. */
 import { shellWord } from '../say.ts';
 
 /** First part of the path → the command without and with a second part. */
@@ -53,7 +53,7 @@ const COMMANDS: Readonly<Record<string, (args: readonly unknown[]) => string | u
   deleteAccessKey: ([id]) => `key rm ${shellWord(String(id))}`,
 };
 
-/** The command for a call; undefined for forms with files, which the client sends another way. */
+/** The command for a call; undefined for forms with files, which the client sends differently. */
 export function commandOfCall(operation: string, shape: Shape, args: readonly unknown[]): string | undefined {
   const own = COMMANDS[operation]?.(args);
   if (own !== undefined) return `cloudlet ${own}`;

@@ -1,4 +1,4 @@
-/** Code as it is shown: a line to be copied, which is shown whole, or a few, which scroll; and in prose. */
+/** Displayed code: a line to copy, shown in full, or several, which scroll; and inline code. */
 import { Code, Group } from '@mantine/core';
 import { Fragment } from 'react';
 import classes from '../parts.module.css';

@@ -1,6 +1,6 @@
 /**
- * Downloads that the browser keeps: it opens an address, which needs a ticket because it sends no header of
- * ours.
+ * Downloads by the browser: it opens a URL, which needs a ticket because browsers send no custom
+ * header.
  */
 import { useMutation } from '@tanstack/react-query';
 import type { Cloud } from '../../../../sdk/index.ts';
@@ -22,7 +22,7 @@ export function useDownloads() {
   });
 }
 
-/** A refusal is then a failed download, and the page stays. */
+/** An error then appears as a failed download, and the page stays. */
 function follow(url: string): void {
   const link = document.createElement('a');
   link.href = url;

@@ -1,4 +1,4 @@
-/** A window over the page: any, a question, or a form. */
+/** Windows over the page: a general one, a question, and a form. */
 import { Button, Group, Modal, type ModalProps, Stack, Text, TextInput } from '@mantine/core';
 import { type FormEvent, type ReactNode, useEffect, useState } from 'react';
 import { text } from '../../texts/text.ts';
@@ -15,8 +15,9 @@ export function Dialog(props: ModalProps) {
 }
 
 /**
- * There while a window is open: who closes it is back where it was opened. Mantine's own way forgets windows
- * that are taken out of the page open, and those that the item of a menu opened: it is gone by then.
+ * Rendered while a window is open: closing it returns the focus to where it was opened. Mantine's
+ * own solution fails for windows that are unmounted while open, and for those opened by a menu
+ * item, which is gone by then.
  */
 export function FocusReturn() {
   const [opener] = useState(findOpener);
@@ -38,7 +39,7 @@ function goBack(opener: HTMLElement | null): void {
   opener?.focus();
   const goToHeading = () => document.activeElement === body && document.querySelector('h1')?.focus();
   if (opener?.isConnected !== true) return void goToHeading();
-  // A row deleted in the window disappears once the list is read again.
+  // The row of a deleted resource disappears once the list is read again.
   const rows = new MutationObserver(() => {
     if (!opener.isConnected) goToHeading();
     if (document.activeElement !== opener) rows.disconnect();
@@ -53,7 +54,7 @@ interface ConfirmProps {
   readonly children: ReactNode;
   /** The button: `Delete bucket`. */
   readonly action: string;
-  /** A name to type before confirming, for actions that destroy more than the thing itself. */
+  /** A name to type before confirming, for actions that destroy more than the resource itself. */
   readonly typed?: string | undefined;
   /** Not destructive: the button is not red, and has the focus. */
   readonly isHarmless?: boolean;
@@ -64,8 +65,8 @@ interface ConfirmProps {
 }
 
 /**
- * Asks before an action that cannot be undone. Enter and Space right after it opened change nothing: Cancel
- * has the focus, unless the action is harmless.
+ * Asks before an action that cannot be undone. Enter and Space right after opening have no effect:
+ * Cancel has the focus, unless the action is harmless.
  */
 export function Confirm({ isOpen, title, onClose, ...question }: ConfirmProps) {
   return (
@@ -136,7 +137,7 @@ interface FormModalProps {
   readonly onClose: () => void;
 }
 
-/** Fields, the refusals that no field shows, and the button that sends them. */
+/** Fields, the errors that no field shows, and the submit button. */
 export function FormModal(props: FormModalProps) {
   const { isOpen, title, action, form, isIncomplete = false, size, zIndex = 200, children, onClose } = props;
   return (

@@ -6,7 +6,7 @@ import classes from '../parts.module.css';
 interface FoldProps {
   readonly icon: ComponentType<SVGProps<SVGSVGElement>>;
   readonly label: string;
-  /** Opens it, also against the reader's will: something below has to be mended. */
+  /** Opens it, even if the reader closed it: something below must be fixed. */
   readonly isNeeded?: boolean;
   readonly children: ReactNode;
 }

@@ -1,6 +1,6 @@
 /**
- * The end of a long form: what it costs, and its button. In sight wherever one is in the form; Ctrl or ⌘ with
- * Enter presses it, also from a field of many lines.
+ * The end of a long form: its cost, and the submit button. Visible anywhere in the form; Ctrl or ⌘
+ * with Enter presses it, also from multi-line fields.
  */
 import { Group, Paper } from '@mantine/core';
 import { type ReactNode, useEffect, useRef } from 'react';

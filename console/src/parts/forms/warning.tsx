@@ -1,4 +1,4 @@
-/** A warning, an error or a refusal within the page. */
+/** A warning or an error within the page. */
 import { Alert, Button, Text } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { isSignedOut } from '../../queries.ts';

@@ -1,4 +1,4 @@
-/** A table by its columns. On a phone its rows are stacked: nothing scrolls sideways. */
+/** A table by its columns. On a phone its rows are stacked, so that nothing scrolls sideways. */
 import { Table } from '@mantine/core';
 import { Fragment, type Key, type ReactNode } from 'react';
 import classes from './data-table.module.css';
@@ -6,10 +6,10 @@ import classes from './data-table.module.css';
 export interface Column<Row> {
   readonly name: string;
   readonly cell: (row: Row) => ReactNode;
-  /** Numbers are read from the right. */
+  /** Numbers are right-aligned. */
   readonly isNumber?: boolean;
   readonly isMono?: boolean;
-  /** Buttons, at the right: the name is only read out. */
+  /** Buttons, at the right: the heading is only for screen readers. */
   readonly isActions?: boolean;
   /** On hover. */
   readonly title?: (row: Row) => string | undefined;

@@ -1,4 +1,4 @@
-/** Names and values of a resource; and a few numbers that matter, large. */
+/** Names and values of a resource; and a few important numbers, in large type. */
 
 import type { ReactNode } from 'react';
 import classes from '../parts.module.css';
@@ -35,7 +35,7 @@ interface LargeFigure {
   readonly note?: ReactNode;
 }
 
-/** The names are identified by their index: a list of figures never changes its order. */
+/** Names are identified by index: the order of a list of facts never changes. */
 export function Figures({ figures }: { figures: readonly LargeFigure[] }) {
   return (
     <dl className={classes.figures}>

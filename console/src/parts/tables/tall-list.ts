@@ -1,12 +1,13 @@
 /**
- * Lists that are taller than browsers can draw: Chromium cuts an element off at 33,554,428 px, Firefox at
- * 17,895,697 px, and neither says so. Such a list has an element of MOST_PX. A short way of scrolling moves
- * the list by as many px; a long one, as of the scroll bar or the End key, leads to the same share of it.
+ * Lists that are taller than browsers can draw: Chromium truncates an element at 33,554,428 px,
+ * Firefox at 17,895,697 px, without a warning. The element of such a list has MOST_PX. Short
+ * scrolls move the list by as many px; a long one, with the scroll bar or the End key, leads to the
+ * same fraction of it.
  */
 
 /** Most px of an element; whole px up to here are exact in the single precision that browsers draw with. */
 const MOST_PX = 15_000_000;
-/** The element's beginning and its end, where one px of the element is one px of the list. */
+/** The parts at the beginning and end of the element where one of its px is one px of the list. */
 const END_PX = 1_000_000;
 
 /** px of the element that contains a list of `listPx`. */

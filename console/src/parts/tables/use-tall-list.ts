@@ -7,7 +7,7 @@ import { elementPx, TallPosition } from './tall-list.ts';
 const AROUND = 12;
 /** Windows that a wheel or a key may move at once; one px of the scroll bar is more in a tall list. */
 const SHORT_WINDOWS = 3;
-/** Without scrolling, until the window counts as resting. */
+/** Time without scrolling until the window counts as resting. */
 const REST_MS = 150;
 
 interface TallListOptions {
@@ -44,7 +44,7 @@ export function useTallList(element: RefObject<HTMLElement | null>, options: Tal
     };
     const scrolled = () => position.scrolled(px(), { listPx, shortPx: SHORT_WINDOWS * window.innerHeight });
     const rest = () => {
-      // Content above the list may have grown or gone, which is no scrolling.
+      // Content above the list may have changed its height, which is not scrolling.
       scrolled();
       const way = position.restPx - px();
       if (way === 0) return;

@@ -15,10 +15,10 @@ function timeOf(at: string): number {
   return Date.parse(`${at.replace(' ', 'T')}Z`);
 }
 
-/** `3 minutes ago`, or the date when it is longer than a week ago or ahead. */
+/** `3 minutes ago`, or the date if it is more than a week away. */
 function sayTime(ms: number, now = Date.now()): string {
   const seconds = Math.round((ms - now) / 1000);
-  // To the nearest: a day that has just begun is a day.
+  // Rounded: a day that has just begun counts as a day.
   const [minutes, hours, days] = [MINUTE, HOUR, DAY].map((unit) => Math.round(seconds / unit)) as [
     number,
     number,

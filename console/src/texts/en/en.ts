@@ -1,4 +1,7 @@
-/** Every text of the console, in English. Counts come as numbers: each language has forms of its own. */
+/**
+ * Every text of the console, in English. Counts are passed as numbers, because languages have
+ * different plural forms.
+ */
 import { account } from './account.ts';
 import { administration } from './administration.ts';
 import { billing } from './billing.ts';
@@ -13,7 +16,7 @@ import { uploads } from './uploads.ts';
 import { webhooks } from './webhooks.ts';
 
 export const en = {
-  /** The language of the page, and of words that the browser makes: `3 minutes ago`. */
+  /** The language of the page, and of texts formatted by the browser: `3 minutes ago`. */
   locale: 'en',
   account,
   administration,

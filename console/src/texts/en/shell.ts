@@ -1,4 +1,4 @@
-/** The frame around every page, and what pages share. */
+/** The frame around every page, and texts that pages share. */
 export const shell = {
   skip: 'Skip to content',
   navigation: 'Main',

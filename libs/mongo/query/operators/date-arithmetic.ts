@@ -1,4 +1,4 @@
-/** Dates moved, cut to units of time, and counted between. */
+/** Adds to dates, truncates them to units, and computes differences. */
 import { type Document, Long } from 'bson';
 import { CommandError } from '../../command-error.ts';
 import { isNumber, plainNumber } from '../../values/numbers.ts';

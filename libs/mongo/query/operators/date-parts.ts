@@ -19,7 +19,7 @@ import {
 
 const isNil = (value: unknown) => value === null || value === undefined;
 
-/** Parts of a date in a zone, of milliseconds as its clocks show them. */
+/** Parts of a date in a zone, from milliseconds of its local time. */
 const PARTS: Readonly<Record<string, (localMs: number) => unknown>> = {
   $year: (ms) => new Date(ms).getUTCFullYear(),
   $month: (ms) => new Date(ms).getUTCMonth() + 1,

@@ -10,7 +10,7 @@ const UTC = zoneOf(undefined);
 const ISO =
   /^\s*(\d{4})-(\d{1,2})-(\d{1,2})(?:[T\s]+(\d{1,2}):(\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?)?\s*(Z|UTC|GMT|[+-]\d\d:?(?:\d\d)?)?\s*$/i;
 
-/** Milliseconds. `zone`: of a text that names none; undefined: UTC. Throws CommandError. */
+/** Milliseconds. `zone`: for a text without one; undefined: UTC. Throws CommandError. */
 export function parseDate(text: string, zone?: Zone): number {
   const found = ISO.exec(text);
   if (found === null) return parseWords(text, zone);

@@ -1,4 +1,4 @@
-/** Dates in time zones: a moment as the clocks of a zone show it, in milliseconds as if they showed UTC. */
+/** Dates in time zones: a moment as local time of a zone, in milliseconds as if it were UTC. */
 import { ObjectId, Timestamp } from 'bson';
 import { CommandError } from '../../command-error.ts';
 import { spend } from '../../command-time.ts';

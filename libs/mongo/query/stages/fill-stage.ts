@@ -1,4 +1,4 @@
-/** `$fill`: values for fields that are null or missing, from an expression or from the documents around. */
+/** `$fill`: values for null or missing fields, from an expression or from neighbouring documents. */
 import type { Document } from 'bson';
 import { CommandError } from '../../command-error.ts';
 import { isDocument, valueAt, withValueAt } from '../../values/field-paths.ts';
@@ -69,7 +69,7 @@ export function* filledDocuments(
     }, group);
 }
 
-/** The key of a document's partition: of an expression, or of fields. */
+/** The key of a document's partition: from an expression, or from fields. */
 export function partitionOf(
   by: unknown,
   fields: unknown,

@@ -1,4 +1,4 @@
-/** Windows of `$setWindowFields`: which documents of a partition are around each. */
+/** Windows of `$setWindowFields`: the documents of a partition around each. */
 import type { Document } from 'bson';
 import { CommandError } from '../../command-error.ts';
 import { spend } from '../../command-time.ts';

@@ -1,4 +1,4 @@
-/** `$setWindowFields`: fields that are computed from the documents around each, by their order. */
+/** `$setWindowFields`: fields computed from the documents around each, in order. */
 import type { Document } from 'bson';
 import { CommandError } from '../../command-error.ts';
 import { DOCUMENT_STEPS, spend } from '../../command-time.ts';

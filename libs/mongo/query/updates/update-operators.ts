@@ -178,7 +178,7 @@ const addToSet: Compile = (operand, { path, options: { collation = null } }) => 
   });
 };
 
-/** Removes elements that meet the condition. */
+/** Removes elements that match the condition. */
 const removing =
   (operator: string, path: string, goes: (value: unknown) => boolean): Apply =>
   (slot) => {

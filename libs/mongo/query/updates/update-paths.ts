@@ -1,11 +1,11 @@
-/** The fields that a path of an update leads to, with `$`, `$[]` and `$[name]`. */
+/** The fields at a path of an update, with `$`, `$[]` and `$[name]`. */
 import { type Document, EJSON } from 'bson';
 import { CommandError } from '../../command-error.ts';
 import { setField } from '../../values/field-order.ts';
 import { isDocument, isIndex, valueAt } from '../../values/field-paths.ts';
 import { compileFilter, type Filter, type FilterScope } from '../filter.ts';
 
-/** More than any array has is a mistake, and would fill the memory; same limit as a real server's. */
+/** A larger index is a mistake, and would fill the memory; same limit as a real server's. */
 const MAX_PADDING = 1_500_000;
 
 export interface Slot {
@@ -119,7 +119,7 @@ function matchedElement(path: string, list: unknown, { filter, scope, document }
 
 type Term = readonly [path: string, value: unknown];
 
-/** The position of the first element that meets all of the terms, or the first of them; -1: none. */
+/** The position of the first element that matches all of the terms, or the first of them; -1: none. */
 function elementIn(
   list: readonly unknown[],
   { path, terms, scope }: { path: string; terms: readonly Term[]; scope: FilterScope | undefined },

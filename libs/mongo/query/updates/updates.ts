@@ -1,4 +1,4 @@
-/** Updates of one document: operators, pipelines and replacements, as MongoDB has them. */
+/** Updates of one document: operators, pipelines and replacements, with MongoDB's semantics. */
 import type { Document, ObjectId } from 'bson';
 import { CommandError } from '../../command-error.ts';
 import { decodeDocument, encodeDocument, type RawDocument } from '../../values/bson-documents.ts';
@@ -202,7 +202,7 @@ function seedValue(value: unknown): unknown {
   return others.length === 0 ? only : undefined;
 }
 
-/** A pattern demands no value. */
+/** A pattern requires no specific value. */
 function plainValue(value: object): unknown {
   return '_bsontype' in value && value._bsontype === 'BSONRegExp' ? undefined : value;
 }

@@ -67,7 +67,7 @@ export class ChildStarts {
     return host.launch(folders.folder(name), { name, uid: host.uidOf(number), isLast });
   }
 
-  /** The process has ended and none starts now: the folder belongs to its own user again. */
+  /** The process has ended and none is starting: the folder belongs to its own user again. */
   async ended(database: EngineDatabase): Promise<void> {
     // The folder may be gone with its database.
     if (this.#lent.has(database.database)) await this.#settle(database).catch(() => {});

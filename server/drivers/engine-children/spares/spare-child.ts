@@ -1,7 +1,8 @@
 /**
- * A process of an engine that has loaded its code and serves no database yet: the next database that needs a
- * process gets it at once. There is at most one per engine, while databases of it are opened now and then
- * and the host has memory and slots to spare. It takes a slot like any other, and is the first to give it up.
+ * A process of an engine that has loaded its code but serves no database yet: the next database
+ * that needs a process gets it at once. There is at most one per engine, while its databases are
+ * opened now and then and the host has spare memory and slots. It uses a slot like any other, and
+ * is the first to release it.
  */
 import { once } from 'node:events';
 import type { Logger } from 'pino';
@@ -53,7 +54,7 @@ const ROOM_BYTES = 768 * 2 ** 20;
 /** Slots that stay for databases. */
 const FREE_SLOTS = 2;
 const LOOK_MS = 1000;
-/** Between looks at the memory of the host while one is ready. */
+/** Interval of checking the host's memory while a spare is ready. */
 const MEASURE_MS = 5000;
 /** Delay after a failed start. */
 const AGAIN_MS = 60_000;
@@ -124,7 +125,7 @@ export class SpareChild implements SlotUser {
 
   #look(): void {
     const { clock, slots, restMs, keptMs, availableBytes } = this.#deps;
-    // One that is ready soon must be looked at, too.
+    // A spare that is about to be ready must be checked, too.
     if (this.#making !== null) return;
     const now = clock.monotonic();
     if (now - this.#wantedAt >= keptMs) {
@@ -188,6 +189,6 @@ async function loaded({ socket, ended }: LaunchedChild): Promise<void> {
   for (const piece of encodeFrame({ id: 0, kind: 'ping' })) if (piece.length > 0) socket.write(piece);
   const gone = ended.then(() => Promise.reject(new Error('it ended')));
   await Promise.race([once(socket, 'readable'), gone]);
-  // The answer of a process that nobody else has used.
+  // The answer of a process that served no tenant yet.
   if (socket.read() === null) throw new Error('it closed its socket');
 }

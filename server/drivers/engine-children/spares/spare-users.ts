@@ -1,6 +1,7 @@
 /**
- * User ids of processes that were started before anybody knew for which database. Each is one process's at a
- * time, and afterwards the folder's of the database that got the process, until that has its own user again.
+ * User ids of processes that were started before their database was known. Each belongs to one
+ * process at a time, and afterwards to the folder of the database that got the process, until the
+ * folder has its own user again.
  */
 import type { UserRange } from '../../../platform/host/other-users.ts';
 

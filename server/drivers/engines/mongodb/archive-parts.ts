@@ -1,6 +1,6 @@
 /**
- * Makes the collections and indexes of an archive, without options that the server does not know: those of
- * another version of MongoDB's, which its user did not write.
+ * Creates the collections and indexes of an archive, without options that the server does not
+ * support: the archive may come from another version of MongoDB.
  */
 import type { Document } from 'bson';
 
@@ -16,7 +16,7 @@ export interface Refusal {
 }
 
 export interface ArchiveTarget {
-  /** Runs a command; rejects with what `refusalOf` knows when the server refuses it. */
+  /** Runs a command; rejects with the result of `refusalOf` if the server refuses it. */
   readonly ask: (command: Document) => Document | Promise<Document>;
   /** null: another error. */
   readonly refusalOf: (error: unknown) => Refusal | null;
@@ -45,8 +45,9 @@ const DUPLICATE_KEY = 11_000;
 const UNKNOWN_INDEX_OPTION = 197;
 
 /**
- * Without each option that a collection of this server cannot have by itself, when it cannot have all. False:
- * the collection is left out, as the documents of a time series are in buckets that only MongoDB reads.
+ * If a collection cannot have all options, tries without each that this server rejects by itself.
+ * False: the collection is left out, for example because the documents of a time series are in
+ * buckets that only MongoDB reads.
  */
 export async function makeCollection(
   target: ArchiveTarget,

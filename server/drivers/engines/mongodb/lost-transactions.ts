@@ -1,10 +1,10 @@
-/** Labels of errors by which drivers know what to try again, when the process of a database is gone. */
+/** Error labels from which drivers know what to retry when the process of a database has ended. */
 import { deserialize } from 'bson';
 import { CommandError, readSections } from '../../../../libs/mongo/index.ts';
 
 /**
- * The error of a command whose process ended, with its label: a transaction is gone with the process, and may
- * be run again; of a commit nobody knows, and it may be asked for again.
+ * The error of a command whose process ended, with its label: a transaction is gone with the
+ * process, and may be run again; the outcome of a commit is unknown, and it may be repeated.
  */
 export function asLostCommand(error: CommandError, sections: Buffer): CommandError {
   const label = labelOf(sections);

@@ -1,6 +1,6 @@
 /**
- * MongoDB, built in: what drivers send is taken by a router of ours (mongo-router.ts) and executed, on a
- * SQLite file per database, by a process of its own (child.ts).
+ * MongoDB, built in: our router (mongo-router.ts) receives drivers' commands, and a process per
+ * database (child.ts) executes them on a SQLite file.
  */
 import { join } from 'node:path';
 import { serialize } from 'bson';
@@ -40,7 +40,7 @@ import { TenantLogins } from './wire/tenant-logins.ts';
 
 export interface MongodbEngineOptions extends ChildEngineOptions {
   readonly alarms: MongoRouterDeps['alarms'];
-  /** For users on other hosts, and local ones that ask for TLS; null: local users without TLS only. */
+  /** For users on other hosts, and local ones that use TLS; null: local users without TLS only. */
   readonly tls?: ServerTls | null;
   /** The router's port at its first start; if taken, the next free one. */
   readonly firstPort: number;
@@ -221,7 +221,7 @@ function withUri(address: Address, { database, username, limits }: EngineDatabas
   return { ...address, uri: (password) => `mongodb://${username}:${password}${end}` };
 }
 
-/** These codes do not tell a driver that the server changed, so that it keeps its connections. */
+/** These codes do not suggest to a driver that the server changed, so that it keeps its connections. */
 function asReply(error: unknown): CommandError {
   if (error instanceof ChildGone && error.why === 'silent') {
     const what = 'A command timed out and its database process was terminated, with all its other commands';

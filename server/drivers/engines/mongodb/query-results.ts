@@ -14,8 +14,8 @@ const NOTHING = { $nor: [{}] };
 const WRITES = new Set(['insert', 'update', 'delete', 'findAndModify', 'findandmodify']);
 
 /**
- * The command of a query, that asks for no more documents than are shown. `decode`: as whoever executes it
- * wants its documents. Throws CommandError.
+ * The command of a query, which requests no more documents than are shown. `decode`: for its
+ * executor's format of documents. Throws CommandError.
  */
 export function commandOf(
   statement: Document,
@@ -40,7 +40,7 @@ interface Found {
   readonly truncated: boolean;
 }
 
-/** Throws CommandError when the reply says that it failed. */
+/** Throws CommandError if the reply is a failure. */
 export function resultOf(
   command: Document,
   reply: Document,

@@ -1,4 +1,4 @@
-/** MySQL in a page: a MariaDB server for each account, or the operator's MariaDB or MySQL. */
+/** MySQL's description: a MariaDB server for each account, or the operator's MariaDB or MySQL. */
 import { join } from 'node:path';
 import type { Config } from '../../../config/config.ts';
 import type { Finding } from '../../../platform/finding.ts';

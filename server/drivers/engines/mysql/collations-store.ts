@@ -1,7 +1,7 @@
 /** The SQL that lists a server's collations. */
 import { type Admin, rowsOf } from './admin-store.ts';
 
-/** Full names: MariaDB has some for several character sets, from 10.10 on. */
+/** Full names: from 10.10 on, MariaDB has some collations for several character sets. */
 export async function collationsOf(admin: Admin): Promise<ReadonlySet<string>> {
   const [full] = await rowsOf(
     admin,

@@ -9,7 +9,7 @@ function foreign(name: unknown): string {
 
 /** Bytes of its files, by the server's own figures. */
 export async function fileBytes(admin: Admin, database: string): Promise<number> {
-  // This opens all tables: the server knows no files of a table that nobody opened yet.
+  // Opens all tables: the server has no figures for a table that was not opened yet.
   const [others] = await rowsOf(
     admin,
     `SELECT SUM(IF(ENGINE = 'InnoDB', 0, DATA_LENGTH + INDEX_LENGTH)) AS bytes
@@ -24,7 +24,7 @@ export async function fileBytes(admin: Admin, database: string): Promise<number>
   return Number(others?.bytes ?? 0) + Number(files?.bytes ?? 0);
 }
 
-/** Bytes within its files that nothing is in. */
+/** Unused bytes within its files. */
 export async function freeBytes(admin: Admin, database: string): Promise<number> {
   const [row] = await rowsOf(
     admin,
@@ -34,7 +34,10 @@ export async function freeBytes(admin: Admin, database: string): Promise<number>
   return Number(row?.bytes ?? 0);
 }
 
-/** Makes the tenant the definer of routines that our writer made: others could not look at them. */
+/**
+ * Makes the tenant the definer of routines created by our writer, because other users could not
+ * view them.
+ */
 export async function giveRoutines(admin: Admin, { database, user, writer }: Users): Promise<void> {
   if (!admin.dialect.hasProc) return;
   await admin.query('UPDATE mysql.proc SET definer = ? WHERE db = ? AND definer = ?', [
@@ -53,7 +56,7 @@ export async function viewsOf(admin: Admin, database: string): Promise<string[]>
   return rows.map(({ name }) => String(name));
 }
 
-/** Removes views, routines and triggers, which cannot be moved; tables stay. */
+/** Removes views, routines and triggers, which cannot be moved; tables remain. */
 export async function dropPrograms(admin: Admin, database: string): Promise<void> {
   const of = id(database);
   const routines = await rowsOf(
@@ -67,7 +70,7 @@ export async function dropPrograms(admin: Admin, database: string): Promise<void
   for (const { type, name } of routines) await admin.query(`DROP ${type} IF EXISTS ${of}.${foreign(name)}`);
 }
 
-/** Names of its tables; views are none. */
+/** Names of its tables, without views. */
 export async function tablesOf(admin: Admin, database: string): Promise<string[]> {
   const rows = await rowsOf(
     admin,
@@ -78,8 +81,8 @@ export async function tablesOf(admin: Admin, database: string): Promise<string[]
 }
 
 /**
- * Replaces the tables of `name` that are listed in `replaced` by those of `fresh`, all or none; the old ones
- * are in `old` from then on. Can be repeated without effect.
+ * Replaces the tables of `name` listed in `replaced` by those of `fresh`, all or none; the old ones
+ * are in `old` afterwards. Idempotent.
  */
 export async function swapTables(
   admin: Admin,

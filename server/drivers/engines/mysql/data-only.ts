@@ -1,22 +1,22 @@
 /**
- * Dumps of data alone, as `mysqldump --no-create-info` writes them: which they are, and their lines on the
- * way into tables that are there, in one transaction. MariaDB commits before each statement that changes a
- * table, so these are left out.
+ * Data-only dumps, as written by `mysqldump --no-create-info`: detects them, and filters their
+ * lines for loading into existing tables in one transaction. MariaDB commits before each statement
+ * that changes a table, so these are left out.
  */
 import { LoadFailed } from '../../../databases/engine.ts';
 import type { LeftOut } from '../../../databases/left-out.ts';
 
-/** The beginning of a statement, which may be in a comment that servers from a version on read. */
+/** The beginning of a statement, possibly in a comment that servers from some version on execute. */
 const OPEN = /^(?:\/\*M?!\d*\\?-? ?)?/;
 const BEFORE =
   /^(?:SET|USE|START|BEGIN|COMMIT|(?:CREATE|DROP|ALTER)\s+(?:\/\*[^*]*\*\/\s*)?(?:DATABASE|SCHEMA)|enable the sandbox|(?:mysqldump|mysqlpump|mariadb-dump): )/i;
 const COMMENT = /^(?:--|#|$)/;
 const DATA = /^(?:(?:INSERT|REPLACE|DELETE|TRUNCATE|LOCK)\b|ALTER\s+TABLE\s.*\sDISABLE\s+KEYS\b)/i;
-/** A dump whose first statement of content comes later is taken for a whole one. */
+/** A dump whose first statement of content comes later counts as a whole one. */
 const MOST_BYTES = 1024 * 1024;
 const MOST_LINE = 4096;
 
-/** All of the pieces, and whether they have data alone. */
+/** All of the pieces, and whether they are data only. */
 export async function withoutTables(
   pieces: AsyncIterable<Buffer>,
 ): Promise<{ readonly isDataOnly: boolean; readonly pieces: AsyncGenerator<Buffer> }> {
@@ -32,7 +32,7 @@ export async function withoutTables(
   return { isDataOnly: isData === true, pieces: joined(head, source) };
 }
 
-/** Whether it is data; null: nothing was read yet. */
+/** Whether it is data only; null: nothing was read yet. */
 function firstContent(head: Buffer, isOver: boolean): boolean | null {
   let isWithin = false;
   for (let at = 0; at < head.length; ) {

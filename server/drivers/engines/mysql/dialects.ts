@@ -1,11 +1,11 @@
 /**
- * The differences between the servers of MySQL databases: our own MariaDB, an operator's MariaDB, and
- * an operator's MySQL, which was never tried here: there is none to be had.
+ * The differences between the servers of MySQL databases: our own MariaDB, an operator's MariaDB,
+ * and an operator's MySQL, which was never tested because none is available here.
  */
 import { createHash } from 'node:crypto';
 
 export interface Dialect {
-  /** The host our own users log in from: `localhost` is the socket, which no tenant reaches. */
+  /** The host from which our own users log in: `localhost` is the socket, which tenants cannot reach. */
   readonly ourHost: 'localhost' | '%';
   /** A user whose rights mark the databases of this cloud on a shared server; null: all are ours. */
   readonly mark: string | null;

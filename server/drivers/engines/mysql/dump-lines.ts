@@ -26,7 +26,7 @@ const VIEW_MADE_BY = new RegExp(`^(/\\*!\\d+ )${DEFINER} `);
 const VIEW_BEGINS = /^\/\*!\d+ CREATE ALGORITHM=\w+ \*\/\s*$/;
 const VIEW = /^\/\*!\d+ VIEW /;
 const NOT_BLANK = /\S/;
-/** Comments of a line that are whole, and what begins one. */
+/** Complete comments of a line, and the beginning of an incomplete one. */
 const REMARKS = /^(?:\s*\/\*(?!M?!)[^*]*\*\/)+/;
 const REMARK = /^\s*(?:--|#|\/\*(?!M?!)|$)/;
 const DELIMITER = /^DELIMITER (\S+)\s*$/i;
@@ -47,7 +47,7 @@ export class DumpLines extends Transform {
   readonly #from: string;
   readonly #isLoad: boolean;
   #rest = Buffer.alloc(0);
-  /** Within a line that is too long to be looked at. */
+  /** Within a line that is too long to be inspected. */
   #isPassing = false;
   #ending = '';
   #delimiter = ';';

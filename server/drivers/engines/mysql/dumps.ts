@@ -1,4 +1,4 @@
-/** Whole databases out of MariaDB and into it. */
+/** Dumps and loads of whole MariaDB databases. */
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import type { Dump, DumpHow, EngineDatabase, TestDatabase } from '../../../databases/engine.ts';
@@ -38,7 +38,7 @@ const DAMAGED_FIX =
 export interface DumpsDeps {
   readonly links: MysqlLinks;
   readonly clients: Clients;
-  /** Has the server answering. */
+  /** Waits until the server responds. */
   readonly up: () => Promise<void>;
   /** The user that dumps databases. */
   readonly dumper: () => { readonly user: string; readonly password: string };
@@ -85,7 +85,10 @@ export class MysqlDumps {
     return { contentType: 'application/sql', extension: 'sql', sizeBytes: null, stream: all };
   }
 
-  /** The limit is enforced within a second, in which a program can create hundreds; no load needs so many. */
+  /**
+   * The limit is enforced within a second, in which a program can create hundreds; no load needs
+   * this many.
+   */
   async #testDatabases(database: string): Promise<readonly TestDatabase[]> {
     const { links, warn } = this.#deps;
     const all = await links.asAdmin(testDatabases);
@@ -96,7 +99,7 @@ export class MysqlDumps {
 
   /** See Engine.load(): loads into a second database, whose tables then replace the first's. */
   async load(database: EngineDatabase, dump: Readable, how: LoadHow): Promise<void> {
-    // An earlier load that was cut off at its end.
+    // An earlier load that was interrupted at its end.
     await this.#swaps.finish(database.database);
     const { isDataOnly, pieces } = await withoutTables(dump);
     const whole = Readable.from(pieces, { objectMode: false }).once('error', () => {});
@@ -108,7 +111,7 @@ export class MysqlDumps {
     }
   }
 
-  /** Adds rows to the tables that are there, in one transaction. */
+  /** Adds rows to the existing tables, in one transaction. */
   async #add(database: EngineDatabase, dump: Readable, { signal, leftOut, adding }: LoadHow): Promise<void> {
     adding?.();
     const lenient = await this.#lenient(leftOut);
@@ -152,8 +155,8 @@ export class MysqlDumps {
   }
 
   /**
-   * A database that cannot be loaded is left out, with a warning: the account's own is worth more.
-   * `user`: one that stays, for views belong to who makes them.
+   * Omits a database that cannot be loaded, with a warning: the account's own matters more. `user`:
+   * a permanent one, because views belong to their creator.
    */
   async #loadTest(
     name: string,
@@ -173,7 +176,7 @@ export class MysqlDumps {
     }
   }
 
-  /** Finishes or removes what crashes left. */
+  /** Completes or removes what crashes left. */
   async sweep(): Promise<void> {
     const { links, alarms, warn } = this.#deps;
     await this.#swaps.finishAll();
@@ -222,7 +225,7 @@ export class MysqlDumps {
     const { database, user, most, lenient, firstLine = 1, isOneTransaction } = into;
     const bytes = /^[dt]_[a-z0-9]{16}$/.test(database) ? fileBytes : testBytes;
     const args = ['--sandbox', '--binary-mode', '--batch', '--skip-reconnect', '--max-allowed-packet=64M'];
-    // A user of the tenant's has a limit.
+    // The tenant's users have a time limit.
     args.push('--init-command=SET SESSION max_statement_time = 0');
     const work = {
       program: 'client',
@@ -260,8 +263,8 @@ export class MysqlDumps {
 }
 
 /**
- * The client's complaint, the last of its lines: before it, it repeats the statement, which is data.
- * `lines`: added to the number of its line.
+ * The client's error message, which is its last line: the preceding lines repeat the statement,
+ * which is data. `lines`: added to the number of its line.
  */
 function asSaid(complaint: string, lines: number): string {
   const line = complaint.split('\n').findLast((text) => /^ERROR\b/.test(text)) ?? '';

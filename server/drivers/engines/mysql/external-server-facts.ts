@@ -114,7 +114,7 @@ async function missingGrants(admin: Admin, kind: ServerFacts['kind']): Promise<s
   ];
 }
 
-/** Rights over tables are where roles and patterns make them: so they are tried. */
+/** Rights over tables may come from roles and patterns, so they are tested. */
 async function missingReads(admin: Admin, kind: ServerFacts['kind']): Promise<string[]> {
   const tries =
     kind === 'mariadb'
@@ -136,7 +136,7 @@ async function missingReads(admin: Admin, kind: ServerFacts['kind']): Promise<st
   return missing;
 }
 
-/** Null: it will do. */
+/** Null: it is sufficient. */
 export function unmetNeed(facts: ServerFacts, { setting }: ServerAddress): AppError | null {
   const { kind, number, version, isReadOnly, hasFiles, hasPlainGrants, missing } = facts;
   const title = TITLES[kind];
@@ -169,7 +169,7 @@ export function unmetNeed(facts: ServerFacts, { setting }: ServerAddress): AppEr
   );
 }
 
-/** Null: its certificate can be verified, or is not asked for. */
+/** Null: its certificate can be verified, or need not be. */
 export function unverifiable({ setting, host, tls }: ServerAddress): AppError | null {
   if (!tls || isIP(host) === 0) return null;
   return unmet(

@@ -1,7 +1,7 @@
 /**
- * Lines of a dump that this server or tenant cannot have: what mysqldump of MySQL 8 and 9 and mariadb-dump
- * write about the server, its users, its replication and its other databases, and in tables what MariaDB
- * spells in another way.
+ * Lines of a dump that this server or tenant cannot have: statements of mysqldump (MySQL 8 and 9)
+ * and mariadb-dump about the server, its users, its replication and its other databases, and table
+ * options that MariaDB spells differently.
  */
 import { LoadFailed } from '../../../databases/engine.ts';
 import type { LeftOut } from '../../../databases/left-out.ts';
@@ -14,7 +14,7 @@ export interface LenientLoad {
 }
 
 const ONE = 'the dump is loaded into this database, whatever its name was';
-/** The beginning of a statement, which may be in a comment that servers from a version on read. */
+/** The beginning of a statement, possibly in a comment that servers from some version on execute. */
 const OPEN = '^(?:/\\*M?!\\d* ?)?';
 const SPACE = '(?: |/\\*!\\d+ [^*]*\\*/)+';
 const REFUSED: readonly (readonly [RegExp, string])[] = (
@@ -49,7 +49,7 @@ const NEWER = /\/\*!8\d{4} (.*?) ?\*\//g;
 const GENERATED = /(\bGENERATED ALWAYS AS \(.*\) (?:VIRTUAL|STORED)) NOT NULL/;
 /** Quoted text of any kind, which must not be altered. */
 const QUOTED = /('(?:[^'\\]|\\.|'')*'|`(?:[^`]|``)*`|"(?:[^"\\]|\\.|"")*")/;
-/** Languages of MySQL's collations, as MariaDB calls them. */
+/** Languages of MySQL's collations, with MariaDB's names. */
 const LANGUAGES: Readonly<Record<string, string>> = {
   cs: 'czech',
   da: 'danish',
@@ -89,7 +89,7 @@ export class ForeignLines {
   }
 
   /**
-   * The line as it may be read here; null: its statement is left out. Throws LoadFailed for a second
+   * The line for this server; null: its statement is left out. Throws LoadFailed for a second
    * database.
    */
   altered(
@@ -147,7 +147,7 @@ export class ForeignLines {
     return near;
   }
 
-  /** A part that only MySQL 8 and newer reads. */
+  /** A part that only MySQL 8 and newer executes. */
   #newer(whole: string, content: string, at: { readonly text: string; readonly line: number }): string {
     if (content === 'INVISIBLE')
       return /^\s*(?:(?:UNIQUE|FULLTEXT|SPATIAL) )?KEY /.test(at.text) ? 'IGNORED' : content;
@@ -164,10 +164,13 @@ export class ForeignLines {
   }
 }
 
-/** A text of bytes, each a character, as people read it. */
+/** Decodes text with one character per byte. */
 const shown = (bytes: string) => Buffer.from(bytes, 'latin1').toString();
 
-/** Other collations that sort alike, the nearest first: MySQL's ones of Unicode 9 do not pad with spaces. */
+/**
+ * Other collations with a similar order, the nearest first: MySQL's ones of Unicode 9 do not pad
+ * with spaces.
+ */
 function nearest(name: string): string[] {
   const [, set = '', rest = '', , , how = ''] = new RegExp(COLLATION.source).exec(name) ?? [];
   if (how === 'bin') return [`${set}_nopad_bin`, `${set}_bin`];

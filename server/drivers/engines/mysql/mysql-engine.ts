@@ -1,6 +1,7 @@
 /**
- * MySQL as users know it: MariaDB, with one of our servers for each account, or on the operator's server. Its
- * own rights separate tenants; limits that a tenant may lift are enforced from outside.
+ * MySQL as users know it: MariaDB, with one of our servers for each account, or on the operator's
+ * server. The server's privileges separate tenants; limits that a tenant may lift are enforced from
+ * outside.
  */
 import * as fs from 'node:fs/promises';
 import { join } from 'node:path';
@@ -33,7 +34,7 @@ import * as sessions from './sessions-store.ts';
 import { MysqlStatements } from './statements.ts';
 import { boundTestDatabases, testDatabases } from './test-databases-store.ts';
 
-/** Bytes of a new server with its log, which never grows, and with spare bytes for its own notes. */
+/** Bytes of a new server with its log, which never grows, and a reserve for its own files. */
 const NEW_BYTES = 96 * 2 ** 20;
 const MAKES_ROUTINE = /\bCREATE\b[\s\S]*\b(?:PROCEDURE|FUNCTION|PACKAGE)\b/i;
 /** ER_SERVER_SHUTDOWN. */
@@ -212,7 +213,7 @@ export class MysqlEngine extends SqlEngine<Admin, MysqlLinks> {
     return bytesIn(databaseFolder(this.server.folders, database));
   }
 
-  /** Makes databases again, empty, that their tenants dropped. */
+  /** Recreates, empty, databases that their tenants dropped. */
   async #makeDroppedAgain(admin: Admin): Promise<void> {
     for (const name of await store.droppedByTenants(admin))
       await this.#locks.run(name, async () => {

@@ -1,6 +1,6 @@
 /**
- * Connections to a server of MySQL: the administrator's, and those in a tenant's name. The driver is loaded
- * with the first of them: it is 100 modules.
+ * Connections to a MySQL server: the administrator's, and those on behalf of a tenant. The driver
+ * is loaded with the first of them, because it has 100 modules.
  */
 import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
@@ -61,8 +61,8 @@ export class MysqlLinks implements SqlLinks {
   }
 
   /**
-   * Connects by another role of ours, with its own password unless one is given. The driver's plain interface
-   * hands out rows one by one. `maxBytes`: maximum bytes received.
+   * Connects as another of our roles, with its own password unless one is passed. The driver's
+   * plain interface returns rows one by one. `maxBytes`: maximum bytes received.
    */
   async as<T>({ maxBytes, ...who }: RoleLogin, work: (driver: Driver) => Promise<T>): Promise<T> {
     const driver = await this.#patiently(async () => {

@@ -1,4 +1,4 @@
-/** Finds MariaDB's programs: those that the set-up fetched, else those of this host. */
+/** Finds MariaDB's programs: those fetched by the set-up, else those of this host. */
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -27,7 +27,7 @@ export interface MysqlClientPrograms {
   readonly version: string;
   readonly client: string;
   readonly dump: string;
-  /** Null: they know where those are themselves. */
+  /** Null: the clients know the folder themselves. */
   readonly plugins: string | null;
   readonly env: Readonly<Record<string, string>>;
   /** Paths that its processes must see, besides the system's folders. */
@@ -42,7 +42,7 @@ export interface MysqlPrograms extends MysqlClientPrograms {
   readonly share: string;
 }
 
-/** Asks again each time: packages come and go while we run. `series`: of the data there are; null: any. */
+/** Checks again each time: packages come and go while we run. `series`: of the existing data; null: any. */
 export async function findPrograms(
   series: string | null,
   folder?: string,

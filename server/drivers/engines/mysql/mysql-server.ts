@@ -152,7 +152,7 @@ function firstStatements({ share }: MysqlPrograms, password: string): string {
   ].join('\n');
 }
 
-/** Throws `engine_unavailable` when tenants have, or had, data there. */
+/** Throws `engine_unavailable` if tenants have, or had, data there. */
 function assertNobodysData({ home, keeper }: ServerFolders): void {
   const data = join(home, DATA);
   const isUsed = fs.existsSync(data) && fs.readdirSync(data).some((name) => TENANTS.test(name));
@@ -206,7 +206,7 @@ function tlsWords({ seen, tls }: Pick<Settings, 'seen' | 'tls'>): string[] {
 function settingsOf(at: Settings) {
   return [
     ...tlsWords(at),
-    // Users come by the proxy, or by rules of the host.
+    // Users connect through the proxy, or through rules of the host.
     '--bind-address=127.0.0.1',
     `--port=${at.port}`,
     // Relative to its data, because the path must be short.
@@ -241,7 +241,7 @@ function settingsOf(at: Settings) {
     '--maximum-max-heap-table-size=32M',
     '--max-session-mem-used=256M',
     '--maximum-max-session-mem-used=256M',
-    // Refused log-ins and sessions that broke off, for its account.
+    // Refused logins and interrupted sessions, for its account.
     '--log-warnings=2',
   ];
 }

@@ -13,7 +13,7 @@ export const DUMPER = 'cloudlet_dump';
 /** Privileges with which a database can grow. */
 const GROWTH =
   'INSERT, UPDATE, CREATE, ALTER, INDEX, CREATE VIEW, CREATE ROUTINE, ALTER ROUTINE, EVENT, TRIGGER';
-/** Errors where one of these is missing: on a database, table, column, routine; and of a read-only server. */
+/** Errors if one of these is missing: on a database, table, column, routine; and of a read-only server. */
 export const NO_GROWTH = ['1044', '1142', '1143', '1370', '1290'];
 const NO_SUCH_GRANT = 1141;
 
@@ -46,7 +46,7 @@ function identified({ dialect }: Admin, password: string): string {
 const ours = ({ dialect }: Admin, user: string) => `${id(user)}@'${dialect.ourHost}'`;
 const anywhere = (user: string) => `${id(user)}@'%'`;
 
-/** Sets up the users that all databases share; done again at each start. */
+/** Sets up the users that all databases share; repeated at each start. */
 export async function setUpServer(admin: Admin, dumperPassword: string): Promise<void> {
   const { mark } = admin.dialect;
   // On an operator's server, only the administrator can read everything.
@@ -61,7 +61,7 @@ export async function setUpServer(admin: Admin, dumperPassword: string): Promise
 
 const marker = (mark: string) => `${id(mark)}@localhost`;
 
-/** Throws when it is another cloud's. */
+/** Throws if it belongs to another cloud. */
 export async function makeDatabase(admin: Admin, name: string): Promise<void> {
   await markDatabase(admin, name);
   await admin.query(`CREATE DATABASE IF NOT EXISTS ${id(name)} CHARACTER SET utf8mb4`);
@@ -194,7 +194,7 @@ export async function accessOf(admin: Admin, { database, user }: Users): Promise
   return row.may === 'Y' ? 'full' : 'read_only';
 }
 
-/** A session keeps the rights it began with: end them after it. */
+/** A session keeps its initial rights: end sessions afterwards. */
 export async function setAccess(admin: Admin, users: Users, access: Access): Promise<void> {
   const { database, user, writer } = users;
   const change = (account: string) =>
@@ -205,7 +205,10 @@ export async function setAccess(admin: Admin, users: Users, access: Access): Pro
   ]);
 }
 
-/** Databases that are missing while their users exist: a right to drop tables allows dropping all. */
+/**
+ * Databases that are missing while their users exist: the privilege to drop tables allows dropping
+ * the database.
+ */
 export async function droppedByTenants(admin: Admin): Promise<string[]> {
   const rows = await rowsOf(
     admin,

@@ -31,7 +31,7 @@ export const MYSQL: SqlKind<MysqlLinks, ServerFacts> = {
   process: (deps) => new MysqlServer(deps),
   readiness: async (folders, problem) => {
     const found = await findPrograms(folders && dataSeries(folders));
-    // In the form of the server itself: no MySQL has this number.
+    // In the server's own format: no real MySQL has this number.
     const named = 'version' in found ? { version: `${found.version}-MariaDB` } : found;
     return readinessOf(named, problem);
   },

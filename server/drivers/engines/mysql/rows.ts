@@ -1,4 +1,4 @@
-/** Rows of MariaDB and MySQL, which compare text without case, and text with numbers as fractions. */
+/** Rows of MariaDB and MySQL, which compare text without case, and text with numbers as floating point. */
 import {
   type Bind,
   base64Of,
@@ -16,7 +16,7 @@ const KINDS: readonly (readonly [RegExp, Kind])[] = [
   [/^(?:tiny|small|medium|big)?int/, 'integer'],
   [/^decimal/, 'decimal'],
   [/^bit/, 'bit'],
-  // MariaDB's JSON is a LONGTEXT that its protocol calls JSON, and its driver parses.
+  // MariaDB's JSON is a LONGTEXT that its protocol reports as JSON, and its driver parses.
   [/^json|^longtext/, 'json'],
   [/^(?:geometry|point|linestring|polygon|multi|geomcollection)/, 'shape'],
   [/^(?:var)?char|text|^enum|^set/, 'text'],
@@ -37,7 +37,7 @@ function read({ name, column }: Named): string {
   return kind === 'shape' ? `ST_AsText(${name})` : name;
 }
 
-/** A value as one of the type of the column: a text would be compared as a fraction. */
+/** A value cast to the column's type: text would be compared as floating point. */
 function typed(value: unknown, column: Column, bind: Bind): string {
   const kind = kindOf(column);
   if (kind === 'bytes') return `FROM_BASE64(${bind(base64Of(value, column))})`;
@@ -51,7 +51,8 @@ function typed(value: unknown, column: Column, bind: Bind): string {
 function write(value: unknown, column: Column, bind: Bind): string {
   const kind = kindOf(column);
   if (kind === 'shape') return `ST_GeomFromText(${bind(value)})`;
-  // A cast would make a number of any text, and the engine says what is none.
+  // A cast would convert any text to a number; without it, the engine reports an error for invalid
+  // text.
   return kind === 'bytes' || kind === 'bit' ? typed(value, column, bind) : bind(value);
 }
 

@@ -21,7 +21,7 @@ const STOPPED = [1969, 1317, 3024];
 const SESSION_ENDED = [1927, 1928];
 const FULL = [1021, 1114];
 const PACKET_TOO_LARGE = '1153';
-/** A statement that only reads; a function that it calls cannot write either, by the rights of its user. */
+/** A read-only statement; the rights of its user keep functions that it calls from writing too. */
 const READS = /^(?:SELECT|WITH|SHOW|DESCRIBE|DESC|EXPLAIN|ANALYZE|VALUES|TABLE|HELP|CHECKSUM|\()/i;
 const BLANK = /^(?:\s+|--[^\n]*(?:\n|$)|#[^\n]*(?:\n|$)|\/\*(?!M?!)[\s\S]*?\*\/)+/;
 const CHANGES = /^\s*(?:INSERT|UPDATE|DELETE|REPLACE|LOAD)\b/i;
@@ -60,7 +60,7 @@ export class MysqlStatements implements Statements<Connection> {
   async run(driver: Connection, query: Query): Promise<QueryResult> {
     if (query.readOnly) await ask(driver, 'START TRANSACTION READ ONLY');
     const result = await fetchLimited(driver, query);
-    // The rest of the rows is not computed any more.
+    // The remaining rows are no longer computed.
     if (result.truncated) void this.stop(driver).catch(() => {});
     return result;
   }
@@ -122,7 +122,7 @@ async function fetchLimited(
   const options = { sql: text, values: params.map(asParameter), rowsAsArray: true };
   const isPlain = params.length === 0;
   const under = (isPlain ? driver.query(options) : driver.execute(options)) as unknown as Under;
-  // The query itself does not hear of the end of its connection.
+  // The query itself is not notified when its connection ends.
   driver.once('error', reject);
   under
     .on('fields', (found) => {

@@ -1,7 +1,7 @@
 /**
- * The last step of a load: the loaded database replaces the existing one. MariaDB moves all tables at once,
- * but views, routines, triggers and events must be created again. So the steps are written down first, and
- * any later process completes them, also after Cloudlet or the server was killed.
+ * The last step of a load: the loaded database replaces the existing one. MariaDB moves all tables
+ * at once, but views, routines, triggers and events must be recreated. So the steps are recorded
+ * first, and any later process completes them, also after Cloudlet or the server was killed.
  */
 import * as fs from 'node:fs';
 import { join } from 'node:path';
@@ -31,14 +31,17 @@ export interface SwapsDeps {
   readonly links: Pick<MysqlLinks, 'asAdmin' | 'putBackPassword'>;
   /** Runs SQL as one of our users. Throws LoadFailed. */
   readonly fill: (database: string, user: string, sql: Buffer) => Promise<void>;
-  /** Resolves once the server answers. */
+  /** Resolves once the server responds. */
   readonly up: () => Promise<void>;
   readonly warn: (text: string) => void;
 }
 
 const NOTE = /^(t_[a-z0-9]{16})\.swap$/;
 const TRIES = 3;
-/** The server went, nothing may be written now, a disk is full, a lock was held; or the client was ended. */
+/**
+ * The server ended, nothing may be written now, a disk is full, or a lock was held; or the client
+ * was killed.
+ */
 const LATER = /^ERROR (?:20\d\d|1290|1021|1114|1205|1927|1053)\b|^the client was ended/;
 const POLL_MS = 50;
 
@@ -69,7 +72,7 @@ export class Swaps {
     return this.#pending().some(({ database, fresh, old }) => [database, fresh, old].includes(name));
   }
 
-  /** Finishes swaps that were cut off. A failure is logged, and left for the next call. */
+  /** Completes interrupted swaps. A failure is logged, and retried by the next call. */
   async finishAll(): Promise<void> {
     for (const { database, fresh } of this.#pending()) {
       try {
@@ -80,7 +83,7 @@ export class Swaps {
     }
   }
 
-  /** Finishes the swaps of one database. */
+  /** Completes the swaps of one database. */
   async finish(database: string): Promise<void> {
     for (const swap of this.#pending()) if (swap.database === database) await this.#finish(swap.fresh);
   }
@@ -90,7 +93,7 @@ export class Swaps {
     for (const swap of this.#pending()) if (swap.database === database) this.#forget(swap.fresh);
   }
 
-  /** Each step may be done again. */
+  /** Each step is idempotent. */
   #finish(fresh: string): Promise<void> {
     return this.#locks.run(fresh, async () => {
       const found = this.#read(fresh);
@@ -169,7 +172,7 @@ export class Swaps {
     syncFolder(this.#deps.folder);
   }
 
-  /** Loaded databases with unreadable notes, whose related databases are unknown. */
+  /** Loaded databases with unreadable journals, whose related databases are unknown. */
   damaged(): string[] {
     return this.#noted().filter((fresh) => this.#read(fresh) === null);
   }

@@ -1,6 +1,7 @@
 /**
- * Lines of CREATE TABLE as mysqldump of MySQL 8 and 9 writes them, an element in each, without those that
- * MariaDB cannot have. A comma goes before the next element, for the one after it may be left out.
+ * Lines of CREATE TABLE as written by mysqldump of MySQL 8 and 9, one element per line, without
+ * those that MariaDB does not support. A comma is placed before the next element, because that may
+ * be left out.
  */
 const HEADER = /^-- MySQL dump /;
 const BEGIN = /^CREATE TABLE /;
@@ -10,7 +11,7 @@ const NAME = '`(?:[^`]|``)*`';
 const OF_EXPRESSION = new RegExp(`^ {2}(?:UNIQUE )?KEY ${NAME} \\((?:${NAME}(?:\\(\\d+\\))?(?: DESC)?,)*\\(`);
 const COMPRESSED = /( COMPRESSION=)'\w*'/;
 
-/** Takes what is left out, and why. */
+/** Receives omitted elements, and the reasons. */
 type Tell = (text: string, reason: string) => void;
 
 export class TableLines {
@@ -36,7 +37,7 @@ export class TableLines {
     if (element === undefined) return this.#closed(text, tell);
     if (OF_EXPRESSION.test(element)) {
       tell(element.trim(), 'MariaDB has no indexes of expressions: index a generated column instead');
-      // The last one has none, and then none may stand before it.
+      // The last one has no comma, and then none may precede it.
       if (comma === '') this.#needsComma = false;
       return end;
     }

@@ -1,4 +1,4 @@
-/** The tables of a database, from MariaDB's own catalogue, asked in the tenant's name. */
+/** The tables of a database, from MariaDB's own catalogue, read on behalf of the tenant. */
 import type { Table } from '../../../databases/engine.ts';
 
 type Row = Record<string, unknown>;

@@ -1,6 +1,6 @@
 /**
- * Databases that tenants make for themselves on the server of their account, for tests and as shadows. They
- * are known by their names, for MariaDB notes no owner: all users of the account have them together.
+ * Databases that tenants create on their account's server, for tests and as shadows. They are
+ * recognized by name, because MariaDB stores no owner: all users of the account share them.
  */
 import type { TestDatabase } from '../../../databases/engine.ts';
 import { isTestName, MOST_TEST_DATABASES } from '../shared/test-databases.ts';
@@ -12,12 +12,12 @@ const MOST_NAME = 64;
 export const TEST_DATABASES = ['test%', '%\\_test%', '%\\_shadow%'];
 const THEIRS = `(${TEST_DATABASES.map((names) => `SCHEMA_NAME LIKE '${names}'`).join(' OR ')})`;
 
-/** A name of a tenant's making as SQL. */
+/** A name chosen by a tenant, as SQL. */
 export function foreign(name: string): string {
   return `\`${name.replaceAll('`', '``')}\``;
 }
 
-/** Makes a database for tests that is loaded. False: there is one of that name, or it is none for tests. */
+/** Creates a test database for a load. False: the name exists, or is not a test database's. */
 export async function makeTest(admin: Admin, name: string): Promise<boolean> {
   if (!isTestName(name) || name.length > MOST_NAME) return false;
   const there = await testDatabases(admin);
@@ -26,7 +26,7 @@ export async function makeTest(admin: Admin, name: string): Promise<boolean> {
   return true;
 }
 
-/** For one that makeTest() made. */
+/** For one created by makeTest(). */
 export async function dropTest(admin: Admin, name: string): Promise<void> {
   await admin.query(`DROP DATABASE IF EXISTS ${foreign(name)}`);
 }
@@ -48,8 +48,8 @@ export async function testDatabases(admin: Admin): Promise<TestDatabase[]> {
 }
 
 /**
- * Takes the right to make more, or tables in them, from all users while there are `most`, and gives it back
- * then: MariaDB has no such limit.
+ * Revokes the right to create more, or tables in them, from all users while there are `most`, and
+ * restores it afterwards: MariaDB has no such limit.
  */
 export async function boundTestDatabases(admin: Admin, most: number): Promise<void> {
   const rows = await rowsOf(

@@ -1,4 +1,4 @@
-/** PostgreSQL in a page: a server for each account, or the operator's. */
+/** PostgreSQL's description: a server for each account, or the operator's. */
 import { join } from 'node:path';
 import type { EngineAbout } from '../shared/engine-about.ts';
 import { sqlFrameworks } from '../shared/framework-files.ts';

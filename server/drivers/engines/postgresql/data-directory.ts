@@ -26,7 +26,7 @@ const OLD = `${DATA}.old`;
 const PASSWORD_FILE = 'password';
 /** File in the keeper: statistics must be gathered, because an upgrade drops them. */
 const ANALYSE = 'analyse';
-/** How first data are made. */
+/** How initial data is created. */
 export const RECIPE: readonly string[] = [
   ...['--auth=scram-sha-256', '--data-checksums', '--encoding=UTF8', '--locale=C.UTF-8'],
   // Each server keeps several segments.
@@ -80,8 +80,8 @@ async function makeBeside(making: ClusterMaking, programs: PostgresqlPrograms): 
 }
 
 /**
- * Copies data of a server that was ended properly into new ones of another version, which then take their
- * place; the old ones stay for KEEP_DAYS. When it fails nothing has changed.
+ * Copies data of a cleanly stopped server into new data of another version, which then replaces it;
+ * the old data is kept for KEEP_DAYS. If it fails, nothing has changed.
  */
 export async function upgradeData(
   making: ClusterMaking,
@@ -155,7 +155,7 @@ async function makerUser({ uid, processes }: ClusterMaking): Promise<number | nu
   return nobody === undefined ? uid : Number(nobody);
 }
 
-/** The folder is not ours: anything of that name, even a link, is removed first. */
+/** The folder is not ours: anything with that name, even a link, is removed first. */
 export function writeNew(path: string, content: string): void {
   removeName(path);
   fs.writeFileSync(path, content, { flag: 'wx', mode: 0o644 });

@@ -64,7 +64,7 @@ export async function serverFacts(client: ClientBase): Promise<ServerFacts> {
   };
 }
 
-/** Null: it will do. */
+/** Null: it is sufficient. */
 export function unmetNeed(facts: ServerFacts, { setting, user }: ServerAddress): AppError | null {
   const { version, major, mayMakeDatabases, mayMakeRoles, isStandby, encoding } = facts;
   if (major < OLDEST) {

@@ -20,7 +20,7 @@ export async function logFacts(client: ClientBase): Promise<LogFacts> {
   return { isKept: rows[0].kept, segmentBytes: rows[0].segment };
 }
 
-/** A slot that has lost a part of its log counts as none. */
+/** A slot that has lost a part of its log counts as missing. */
 export async function logState(client: ClientBase): Promise<LogState> {
   // The time is read first: everything committed by then is flushed.
   const { rows } = await client.query(
@@ -31,7 +31,7 @@ export async function logState(client: ClientBase): Promise<LogState> {
      FROM flushed LEFT JOIN pg_replication_slots ON slot_name LIKE '${PREFIX}%'`,
   );
   const [row] = rows;
-  // A slot that has lost its log has no position any more.
+  // A slot that has lost its log no longer has a position.
   const from = row.from === null || row.wal_status === 'lost' ? null : BigInt(row.from);
   return { line: from === null ? null : row.line, from: from ?? 0n, to: BigInt(row.to), at: Number(row.at) };
 }
@@ -44,7 +44,7 @@ export async function keepLog(client: ClientBase, line: string): Promise<void> {
   await client.query('SELECT pg_create_physical_replication_slot($1, true)', [name]);
 }
 
-/** Keeps no log any more. */
+/** Stops keeping the log. */
 export async function dropSlots(client: ClientBase): Promise<void> {
   await client.query(
     `SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE slot_name LIKE '${PREFIX}%'`,

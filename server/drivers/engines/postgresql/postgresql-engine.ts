@@ -37,7 +37,7 @@ import { PostgresqlStatements, READ_ONLY } from './statements.ts';
 import { rowCounts } from './tables-store.ts';
 import { boundTestDatabases, dropOwned, setTestsReadOnly, testDatabases } from './test-databases-store.ts';
 
-/** A read-only database this many times above its limit: the owner can no longer log in. */
+/** The owner of a read-only database this many times above its limit can no longer log in. */
 const CLOSED_FROM = 1.2;
 const MIB = 2 ** 20;
 /** `max_wal_size`. */
@@ -124,7 +124,7 @@ export class PostgresqlEngine extends SqlEngine<ClientBase, PostgresqlLinks> {
     this.ownLog = new PostgresqlLog({ links, clients, secret: on.secret, major });
   }
 
-  /** Provides a copy as of its time. */
+  /** Runs a copy of the server as of a moment. */
   async recover(signal: AbortSignal): Promise<void> {
     const { links, server } = this;
     const { recovery } = this.#options;
@@ -135,7 +135,7 @@ export class PostgresqlEngine extends SqlEngine<ClientBase, PostgresqlLinks> {
     return this.#options.account?.keepsLog ?? false;
   }
 
-  /** Our part of the operator's server, once it is up; null: the server is ours. */
+  /** Our part of the operator's server, once it responds; null: the server is ours. */
   get #guest(): store.Guest | null {
     const { external = null } = this.#options;
     if (external === null) return null;
@@ -144,8 +144,8 @@ export class PostgresqlEngine extends SqlEngine<ClientBase, PostgresqlLinks> {
   }
 
   /**
-   * Upgrades the data to the newest installed major version; use the engine for nothing else before or after.
-   * Null: nothing to upgrade. When it throws, nothing has changed.
+   * Upgrades the data to the newest installed major version; use the engine for nothing else before
+   * or after. Null: nothing to upgrade. If it throws, nothing has changed.
    */
   override async upgrade(): Promise<Upgrade | null> {
     const { processes, find = findPrograms, external = null } = this.#options;
@@ -263,7 +263,7 @@ export class PostgresqlEngine extends SqlEngine<ClientBase, PostgresqlLinks> {
       const use = await sessions.serverUse(client);
       const most = this.#options.account?.connections ?? Number.POSITIVE_INFINITY;
       if (use.sessions > most) await sessions.endBeyond(client, most);
-      // If a change fails now, the next call makes it.
+      // If a change fails now, the next call repeats it.
       await boundTestDatabases(client, MOST_TEST_DATABASES).catch(() => client.query('ROLLBACK'));
       return use;
     });
@@ -308,7 +308,7 @@ export class PostgresqlEngine extends SqlEngine<ClientBase, PostgresqlLinks> {
     );
   }
 
-  /** In the form of libpq. Users keep the certificate of the authority in a file of that name. */
+  /** In libpq's format. Users save the authority's certificate in a file of that name. */
   protected override uriOptions({ tls, ca }: Pick<Endpoint, 'tls' | 'ca'>): string {
     if (!tls) return '';
     return ca === null ? '?sslmode=require' : '?sslmode=verify-full&sslrootcert=ca.pem';
@@ -326,7 +326,7 @@ export class PostgresqlEngine extends SqlEngine<ClientBase, PostgresqlLinks> {
     if (!mayLogIn) await sessions.endTenant(client, store.rolesOf(database.database), this.#guest);
   }
 
-  /** Locks all roles of the tenant out, on our servers. */
+  /** Locks out all roles of the tenant, on our servers. */
   async #shutOut(client: ClientBase, name: string, isOut: boolean): Promise<void> {
     if (this.#guest !== null) return;
     if (noteShutOut(this.server.folders, name, isOut)) await store.reload(client);
@@ -350,7 +350,7 @@ export class PostgresqlEngine extends SqlEngine<ClientBase, PostgresqlLinks> {
     if (takeAnalysis(this.server.folders)) void this.#analyseAll();
   }
 
-  /** An upgrade leaves statistics behind, without which large tables are searched badly. */
+  /** An upgrade drops statistics, without which queries on large tables are slow. */
   async #analyseAll(): Promise<void> {
     const { links } = this;
     for (const name of await links.asAdmin((client) => store.databases(client, null)))

@@ -1,4 +1,4 @@
-/** Connections to a server of PostgreSQL: the administrator's, and those in a tenant's name. */
+/** Connections to a PostgreSQL server: the administrator's, and those on behalf of a tenant. */
 import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { Client, type ClientBase, type ClientConfig, Pool } from 'pg';
@@ -12,8 +12,8 @@ import { setPassword } from './postgresql-store.ts';
 
 const MAX_ADMINS = 4;
 /**
- * A name without its schema leads to no tenant's object; we may write where tenants may only read; and a
- * transaction of theirs that holds a row of the catalogue is not waited for without end.
+ * Names without a schema resolve to no tenant's object; we may write where tenants may only read;
+ * and a lock on a catalogue row by a tenant's transaction is not awaited forever.
  */
 const ADMIN_OPTIONS = '-c search_path=pg_catalog -c default_transaction_read_only=off -c lock_timeout=30s';
 /** On our servers, tenants see all statements except ours, which contain password verifiers. */
@@ -47,7 +47,7 @@ export class PostgresqlLinks implements SqlLinks {
     }
   }
 
-  /** The administrator in a tenant's database: for statements that run nothing of the tenant's. */
+  /** The administrator in a tenant's database: for statements that run no code of the tenant. */
   async inDatabase<T>(database: string, work: (client: ClientBase) => Promise<T>): Promise<T> {
     const { user, password } = this.#deps.administrator;
     return this.as({ user, password: password(), database, options: this.#options }, work);

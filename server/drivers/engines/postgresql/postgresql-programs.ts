@@ -1,4 +1,4 @@
-/** Finds PostgreSQL's programs: those that the set-up fetched, else those of this host. */
+/** Finds PostgreSQL's programs: those fetched by the set-up, else those of this host. */
 import { execFile } from 'node:child_process';
 import {
   accessSync,
@@ -50,7 +50,7 @@ export interface PostgresqlPrograms {
   readonly readOnly: readonly string[];
 }
 
-/** Asks again each time: packages come and go while we run. `major`: of the data there are; null: any. */
+/** Checks again each time: packages come and go while we run. `major`: of the existing data; null: any. */
 export async function findPrograms(
   major: number | null,
   folders: { readonly unpacked?: string; readonly host?: readonly string[] } = {},
@@ -63,7 +63,7 @@ export async function findPrograms(
   return hosts.find(({ version }) => isSafe(version)) ?? ours[0] ?? whyNone(major, hosts);
 }
 
-/** Why these programs are not enough, with the fix; null: nothing is missing. */
+/** Why these programs are not sufficient, with the fix; null: nothing is missing. */
 export function missingOf({ major, version, hasClients }: PostgresqlPrograms): NoPrograms | null {
   if (hasClients) return null;
   return {

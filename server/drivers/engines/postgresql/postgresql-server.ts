@@ -26,7 +26,7 @@ const HBA = 'pg_hba.conf';
 const SHUT = 'shut';
 const MEMORY_MB = 512;
 /**
- * Unauthenticated clients take connections, too: those of the proxy and of the ways past it
+ * Unauthenticated clients use connections, too: those of the proxy and of the routes past it
  * (server-proxy/), and our own.
  */
 const MORE_CONNECTIONS = 400;
@@ -189,7 +189,7 @@ function hba(isTlsRequired: boolean): string {
     `host all ${ADMIN} all reject`,
     `host all +${LOCAL} all reject`,
     `host @${SHUT} all all reject`,
-    // Users come by the proxy, or by rules of the host, from its loopback.
+    // Users connect through the proxy, or through rules of the host, from its loopback.
     `${isTlsRequired ? 'hostssl' : 'host'} all all 127.0.0.0/8 scram-sha-256`,
     '',
   ].join('\n');

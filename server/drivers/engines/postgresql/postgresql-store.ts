@@ -4,20 +4,20 @@ import type { EngineLimits } from '../../../databases/engine.ts';
 import { AppError } from '../../../platform/errors.ts';
 
 export const ADMIN = 'cloudlet';
-/** May read everything, whatever the policies of rows say, and change nothing. */
+/** May read everything, whatever the row policies, and change nothing. */
 export const DUMPER = 'cloudlet_dump';
-/** Has no rights; its members are the roles by which we work in a tenant's name, on the socket only. */
+/** Has no rights; its members are the roles with which we act on behalf of a tenant, on the socket only. */
 export const LOCAL = 'cloudlet_local';
 
-/** Connections that Cloudlet may have to a tenant's database besides the tenant's own. */
+/** Maximum connections of Cloudlet to a tenant's database, besides the tenant's own. */
 const OURS = 5;
 /** Connections of tenants to the database `postgres`. */
 const MAINTENANCE_CONNECTIONS = 20;
-/** How long a transaction of a tenant may hold up a change of their database, ms, and how often. */
+/** How long a tenant's transaction may delay a change of its database, ms, and how often. */
 const HELD_MS = 500;
 const HELD_TRIES = 20;
 export const LOCK_NOT_AVAILABLE = '55P03';
-/** An internal error: no other can occur in our statements. */
+/** An internal error: our statements can cause no other. */
 const CONCURRENTLY_UPDATED = 'XX000';
 const HAS_DEPENDENTS = '2BP01';
 const RELEASE = 'RESET default_transaction_read_only';
@@ -79,7 +79,7 @@ export function text(value: string): string {
   return `'${value}'`;
 }
 
-/** Sets up the roles that all databases share; done again at each start. */
+/** Sets up the roles that all databases share; repeated at each start. */
 export async function setUpServer(client: ClientBase, dumperVerifier: string): Promise<void> {
   const roles = await existing(client, [DUMPER, LOCAL]);
   const make = [DUMPER, LOCAL].filter((name) => !roles.has(name)).map((name) => `CREATE ROLE ${id(name)}`);
@@ -88,7 +88,7 @@ export async function setUpServer(client: ClientBase, dumperVerifier: string): P
     `ALTER ROLE ${id(LOCAL)} NOLOGIN`,
     ...rightsOfDumper(dumperVerifier),
     'REVOKE ALL ON DATABASE postgres FROM PUBLIC',
-    // Frameworks connect there to make their databases for tests.
+    // Frameworks connect there to create their test databases.
     'GRANT CONNECT ON DATABASE postgres TO PUBLIC',
     `ALTER DATABASE postgres CONNECTION LIMIT ${MAINTENANCE_CONNECTIONS}`,
     'REVOKE ALL ON DATABASE template1 FROM PUBLIC',
@@ -205,16 +205,16 @@ export async function setReadOnly(client: ClientBase, name: string, isReadOnly: 
   await client.query(`ALTER DATABASE ${id(name)} ${how}`);
 }
 
-/** `connections`: so many at most; 0: it may not log in. */
+/** `connections`: the limit; 0: it may not log in. */
 export async function setLogin(client: ClientBase, role: string, connections: number): Promise<void> {
   const how = connections > 0 ? `LOGIN CONNECTION LIMIT ${connections}` : 'NOLOGIN';
   await client.query(`ALTER ROLE ${id(role)} ${how}`);
 }
 
 /**
- * Does `work` on rows of the catalogue that a tenant can change, too. A transaction that holds them, as by a
- * change of the password, is not waited for: sessions of the role end then, and those that changed roles or
- * databases, by whichever role.
+ * Runs `work` on catalogue rows that a tenant can change, too. If a transaction locks them, for
+ * example by a change of the password, it is not awaited: sessions of the role are ended then, and
+ * those that changed roles or databases, of any role.
  */
 export async function pastTenant(client: ClientBase, role: string, work: () => Promise<void>): Promise<void> {
   await client.query(`SET lock_timeout = ${HELD_MS}`);
@@ -258,7 +258,7 @@ export async function endSessions(
 
 export async function sizeState(client: ClientBase, { group, user }: Roles): Promise<SizeState | null> {
   const { rows } = await client.query(
-    // An empty database has bytes that are not the tenant's.
+    // The bytes of an empty database are not the tenant's.
     `SELECT greatest(0, pg_database_size(d.oid) - ${EMPTY}) AS bytes, s.numbackends, s.xact_commit + s.xact_rollback AS statements,
        s.tup_inserted + s.tup_updated + s.tup_deleted AS written, r.rolcanlogin,
        EXISTS (SELECT FROM pg_db_role_setting WHERE setdatabase = d.oid AND setrole = 0
@@ -286,7 +286,10 @@ export async function databaseBytes(client: ClientBase, name: string): Promise<n
   return Number(rows[0]?.bytes ?? 0);
 }
 
-/** Names of all that we made, whole or not: a tenant's own may have such a name, but another owner. */
+/**
+ * Names of all databases that we created, complete or not: a tenant's own may have such a name, but
+ * has another owner.
+ */
 export async function databases(client: ClientBase, guest: Guest | null): Promise<string[]> {
   const { rows } = await client.query(
     `SELECT datname FROM pg_database WHERE datname ~ '^[dt]_'
@@ -297,7 +300,7 @@ export async function databases(client: ClientBase, guest: Guest | null): Promis
   return rows.map(({ datname }) => String(datname));
 }
 
-/** Gathers statistics of the database that the connection is to. */
+/** Gathers statistics of the connection's database. */
 export async function analyse(client: ClientBase): Promise<void> {
   await client.query('SET statement_timeout = 0');
   await client.query('ANALYZE');
@@ -307,7 +310,7 @@ export async function dropDatabase(client: ClientBase, name: string): Promise<vo
   await client.query(`DROP DATABASE IF EXISTS ${id(name)} WITH (FORCE)`);
 }
 
-/** Replaces `name` by `fresh`; the former is `old` from then on. Waits for their sessions to end. */
+/** Replaces `name` by `fresh`; the former is named `old` afterwards. Waits for their sessions to end. */
 export async function swapDatabases(
   client: ClientBase,
   { name, fresh, old }: { readonly name: string; readonly fresh: string; readonly old: string },
@@ -321,13 +324,13 @@ export async function swapDatabases(
   );
 }
 
-/** Whether transactions that do not say otherwise are read-only, in all databases. */
+/** Whether transactions are read-only by default, in all databases. */
 export async function holdWrites(client: ClientBase, isHeld: boolean): Promise<void> {
   await client.query(`ALTER SYSTEM ${isHeld ? 'SET default_transaction_read_only = on' : RELEASE}`);
   await reload(client);
 }
 
-/** Has the server reload its settings and its rules for log-ins. */
+/** Makes the server reload its settings and its login rules. */
 export async function reload(client: ClientBase): Promise<void> {
   await client.query('SELECT pg_reload_conf()');
 }
@@ -355,7 +358,7 @@ export async function makeRoles(
   await untilAlone(() => client.query(statements.join(';')));
 }
 
-/** On a server of its account's own: roles, databases for tests, and all sessions, which may be ended. */
+/** On an account's own server: roles, test databases, and all sessions, which may be ended. */
 function ownRights({ group, user, local }: Roles): string[] {
   return [
     `GRANT ${id(LOCAL)} TO ${id(local)}`,

@@ -50,7 +50,7 @@ export class RecoveringServer extends PostgresqlServer {
   }
 }
 
-/** Puts the files of the copy where its server finds them: as the server's user, in its view. */
+/** Places the files of the copy where its server finds them: as the server's user, in its view. */
 export async function placeCopy(
   copy: ServerCopy,
   {
@@ -134,8 +134,8 @@ async function* archiveOf(copy: ServerCopy, { segmentBytes }: PostgresqlFacts): 
 }
 
 /**
- * Has the server replay its log, with all that was committed by its time and nothing later. Resolves with the
- * end of what was replayed.
+ * Makes the server replay its log, with everything committed by its time and nothing later.
+ * Resolves with the last replayed position.
  */
 export async function recover(
   { server, links }: { readonly server: ManagedServer; readonly links: PostgresqlLinks },

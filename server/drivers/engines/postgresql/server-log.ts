@@ -68,7 +68,7 @@ export class PostgresqlLog implements Omit<LogServer, 'accountId'> {
     const run = await clients.run(
       {
         program: 'copy',
-        // The server sends its log unasked.
+        // The server sends its log without a request.
         args: ['--pgdata=-', '--format=tar', '--wal-method=none', '--checkpoint=fast', '--no-manifest'],
         user: ADMIN,
         password: links.passwordOf(ADMIN),
@@ -92,7 +92,7 @@ export class PostgresqlLog implements Omit<LogServer, 'accountId'> {
     return { from: from - (from % BigInt(segmentBytes)), stream, ended };
   }
 
-  /** Files of the log are whole: a recovery needs each from its beginning. */
+  /** Log files have a fixed length: a recovery needs each from its beginning. */
   #whole(state: LogState): LogState {
     return { ...state, from: state.from - (state.from % BigInt(this.#known().segmentBytes)) };
   }
@@ -104,8 +104,8 @@ export class PostgresqlLog implements Omit<LogServer, 'accountId'> {
 }
 
 /**
- * `000000010000000A000000FF`: the file that holds the log from there on. Servers of ours never leave timeline
- * 1: copies alone do.
+ * `000000010000000A000000FF`: the file with the log from that position on. Our servers never leave
+ * timeline 1; only copies do.
  */
 export function segmentFile(position: bigint, segmentBytes: number): string {
   const number = position / BigInt(segmentBytes);

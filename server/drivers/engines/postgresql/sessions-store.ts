@@ -11,8 +11,8 @@ export interface Session {
 }
 
 /**
- * Ends all sessions in a database that its tenant began, by whichever role, and leaves ours.
- * On a server that is not all ours only those of the role that we gave.
+ * Ends all sessions in a database that its tenant began, with any role, except ours. On an
+ * operator's server, only those of the role that we created.
  */
 export async function endTenant(
   client: ClientBase,
@@ -28,8 +28,8 @@ export async function endTenant(
 }
 
 /**
- * A text for each database that changes when it is used: the last change of its sessions, and a count for
- * those that came and went.
+ * A text for each database that changes when it is used: the last change of its sessions, and a
+ * count of ended ones.
  */
 export async function activity(client: ClientBase): Promise<Map<string, string>> {
   const { rows } = await client.query(
@@ -48,7 +48,7 @@ export async function serverUse(client: ClientBase): Promise<ServerUse> {
          CASE state WHEN 'active' THEN query_start ELSE state_change END)) FILTER (WHERE state <> 'idle'), 0) AS runs
      FROM pg_stat_activity WHERE backend_type = 'client backend' AND usename NOT IN ('${ADMIN}', '${DUMPER}')`,
   );
-  // Asked each second: planned once for a connection.
+  // Runs each second: planned once per connection.
   const users = await client.query({
     name: 'sessions of users',
     text: `SELECT 'd_' || substr(r.rolname, 3) AS database, r.rolconnlimit AS most, count(a.pid)::int AS sessions
@@ -71,8 +71,8 @@ export async function setConnections(client: ClientBase, role: string, connectio
 }
 
 /**
- * Ends sessions beyond `most`, the newest first, of roles that tenants made, whose limits are their own.
- * Users of databases have limits of ours.
+ * Ends sessions beyond `most`, the newest first, of roles created by tenants, which set their own
+ * limits. Users of databases have our limits.
  */
 export async function endBeyond(client: ClientBase, most: number): Promise<void> {
   await client.query(

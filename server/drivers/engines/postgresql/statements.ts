@@ -110,7 +110,7 @@ interface Fetched {
 const NO_INPUT = 'COPY FROM STDIN reads data from its client, and a query over the API sends no data';
 const FEATURE_NOT_SUPPORTED = '0A000';
 const UNTRANSLATABLE = '22P05';
-/** Fetched at a time: of large rows few more than wanted. */
+/** Rows fetched at a time: few if they are large. */
 const STEP_ROWS = 100;
 /** Of those that are left out. */
 const SKIPPED_STEP_ROWS = 2000;
@@ -211,7 +211,7 @@ class LimitedQuery {
 
   handleCommandComplete({ text = '' }: Message, connection: Connection): void {
     const match = CHANGES.exec(text);
-    // Copied out, they are not changed.
+    // Copied, because they are not changed.
     if (match !== null && !this.#isTruncated) this.#affected = Number(match[1]);
     (connection as Wire).sync();
   }

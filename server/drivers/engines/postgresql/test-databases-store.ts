@@ -1,6 +1,6 @@
 /**
- * Databases that tenants make for themselves on the server of their account, for tests and as shadows. They
- * are known by their owners, whatever their names are: ours belong to the administrator.
+ * Databases that tenants create on their account's server, for tests and as shadows. They are
+ * recognized by their owners, whatever their names: ours belong to the administrator.
  */
 import type { ClientBase } from 'pg';
 import type { TestDatabase } from '../../../databases/engine.ts';
@@ -13,7 +13,7 @@ const THEIRS = `FROM pg_database d JOIN pg_roles r ON r.oid = d.datdba WHERE r.r
 const MOST_NAME_BYTES = 63 - '_copy9'.length;
 const COPIES = 9;
 const OUR_ROLE = '^[duq]_[a-z0-9]{16}$';
-/** Drivers read it in place of bytes that are not UTF-8. */
+/** The character that drivers read for bytes that are not UTF-8. */
 const UNREADABLE = '\uFFFD';
 const LACKS_IT = `NOT rolcreatedb AND rolcreaterole AND rolname ~ '${OUR_ROLE}'`;
 
@@ -27,12 +27,12 @@ export async function testDatabases(client: ClientBase): Promise<TestDatabase[]>
 }
 
 /**
- * Takes the right to make more from all roles while there are `most`, and gives it back to those of ours.
- * PostgreSQL has no such limit, and until version 15 whoever makes roles may give them the right again:
- * that is looked for each second. Bytes are bounded by the size of the server.
+ * Revokes the right to create more from all roles while there are `most`, and restores it to ours
+ * afterwards. PostgreSQL has no such limit, and until version 15 a role that may create roles can
+ * grant the right again, which is checked each second. Bytes are limited by the size of the server.
  */
 export async function boundTestDatabases(client: ClientBase, most: number): Promise<void> {
-  // Asked each second: planned once for a connection.
+  // Runs each second: planned once per connection.
   const { rows } = await client.query({
     name: 'bound of databases for tests',
     text: `SELECT isfull FROM pg_roles, (SELECT count(*) >= $1 AS isfull ${THEIRS}) AS has
@@ -84,8 +84,8 @@ function ownedSql(of: Roles): string {
 }
 
 /**
- * A statement for each name that `SELECT <names>` gives, run inside the server: a tenant's may be no UTF-8,
- * which no driver can send.
+ * A statement for each name from `SELECT <names>`, run inside the server: a tenant's name may not
+ * be UTF-8, so drivers cannot send it.
  */
 function forEach(names: string, statement: string): string {
   return `DO $cloudlet$ DECLARE it name; BEGIN FOR it IN SELECT ${names} LOOP
@@ -98,8 +98,8 @@ export async function grantToDumper(client: ClientBase, name: string): Promise<v
 }
 
 /**
- * The name for a database that is loaded: its own, or that of a copy where another database of the account
- * has it. Null: these roles have it already, or the name is none.
+ * The name for a database being loaded: its own, or that of a copy if another database of the
+ * account has it. Null: these roles have it already, or the name is invalid.
  */
 export async function freeName(client: ClientBase, name: string, of: Roles): Promise<string | null> {
   if (name === '' || name.includes('\0') || Buffer.byteLength(name) > MOST_NAME_BYTES) return null;
@@ -112,7 +112,7 @@ export async function freeName(client: ClientBase, name: string, of: Roles): Pro
   return [name, ...copies].find((one) => !taken.has(one)) ?? null;
 }
 
-/** Hands a loaded database over to its owner, under its name. */
+/** Gives a loaded database to its owner, under its name. */
 export async function handOver(
   client: ClientBase,
   { fresh, target, owner }: { readonly fresh: string; readonly target: string; readonly owner: string },

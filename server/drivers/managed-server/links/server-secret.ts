@@ -1,4 +1,4 @@
-/** The secret of a server that Cloudlet runs: all passwords of our own roles derive from it. */
+/** The secret of a managed server: all passwords of our own roles derive from it. */
 import { createHmac } from 'node:crypto';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
@@ -17,7 +17,7 @@ export function makeServerSecret({ keeper }: Pick<ServerFolders, 'keeper'>): voi
   writeDurableFile(path, randomSecret(SECRET_BYTES), 0o600);
 }
 
-/** Throws when the server has none yet, and `engine_unavailable` when the file is damaged. */
+/** Throws if the server has none yet, and `engine_unavailable` if the file is damaged. */
 export function readServerSecret({ keeper }: Pick<ServerFolders, 'keeper'>): Buffer {
   const secret = fs.readFileSync(join(keeper, FILE));
   if (secret.length === SECRET_BYTES) return secret;

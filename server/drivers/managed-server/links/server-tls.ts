@@ -1,7 +1,7 @@
 /**
- * TLS of the servers that Cloudlet runs. For users on other hosts with the operator's certificate, or with
- * one of our own, whose authority users are given. On this host alone it is there for drivers that ask for
- * it, always with one of our own.
+ * TLS of managed servers. For users on other hosts, with the operator's certificate, or with our
+ * own, whose CA certificate users get. On this host alone, drivers may use it, always with our own
+ * certificate.
  */
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import * as fs from 'node:fs';
@@ -34,7 +34,7 @@ const DAY_MS = 86_400_000;
 const SERVER_DAYS = 800;
 const AUTHORITY_DAYS = 15 * 365;
 
-/** A text of PEM, without the byte order mark of an editor, for programs that are not OpenSSL's. */
+/** PEM text without an editor's byte order mark, for programs other than OpenSSL's. */
 export function pemText(path: string): string {
   return new TextDecoder().decode(fs.readFileSync(path));
 }
@@ -72,7 +72,7 @@ export class ServerTls {
       [KEY_FILE, key],
     ] as const) {
       const path = join(home, name);
-      // The folder is not ours: anything of that name, even a link, is removed first.
+      // The folder is not ours: anything with that name, even a link, is removed first.
       fs.rmSync(path, { force: true });
       fs.writeFileSync(path, text, { flag: 'wx', mode: 0o600 });
       if (uid !== null) fs.lchownSync(path, uid, uid);
@@ -164,7 +164,7 @@ function assertWhole({ cert, key }: Certificate): void {
   try {
     if (new X509Certificate(cert).checkPrivateKey(createPrivateKey(key))) return;
   } catch {
-    // It is none.
+    // It is not one.
   }
   throw new AppError('engine_unavailable', 'The certificate authority of the database servers is damaged', {
     hint:

@@ -1,8 +1,8 @@
 /**
- * Keeps the servers of accounts from taking the disk of the host. One that takes far more than it may is
- * ended. While the disk is scarce, those whose data grow are held back: their databases are as if they had
- * reached their size limits, so that their owners can delete. When the disk is low the others do not grow any
- * more either, and when hardly anything is left all are held at once. Deletes go on at every level.
+ * Keeps accounts' servers from filling the disk of the host. A server far above its limit is ended.
+ * While disk space is scarce, those whose data grow are restricted: their databases are treated as
+ * full, so that their owners can delete. When the disk is low, no server may grow, and when it is
+ * almost full all are held at once. Deletes work at every level.
  */
 import { statfs } from 'node:fs/promises';
 import { type Beat, onBeat } from '../../../platform/beat.ts';
@@ -19,7 +19,7 @@ export interface Guarded {
   readonly limitBytes: number;
   /** Never rejects. */
   measureDisk(): Promise<void>;
-  /** Sets why nothing may grow, and pauses a growing server; null: all may. Never rejects. */
+  /** Sets why no data may grow, and restricts a growing server; null: all may. Never rejects. */
   holdBack(waits: Waits | null): Promise<void>;
   /** Whether holdBack() revoked its users' rights to grow. Then it need not be suspended: deletes work. */
   readonly isWithoutGrowth: boolean;
@@ -41,11 +41,11 @@ const CHECK_MS = 250;
 const GROWTH_BYTES = 32 * 2 ** 20;
 /** Maximum growth while the disk is almost full, because deletes also write. */
 const OUT_GROWTH_BYTES = 16 * 2 ** 20;
-/** When so much of the disk went since, it is looked who took it; and while hardly anything is left. */
+/** After this much disk usage since, the servers are measured; and while the disk is almost full. */
 const [SHRUNK_BYTES, OUT_SHRUNK_BYTES] = [16 * 2 ** 20, 4 * 2 ** 20];
 /** Checks between measurements of all servers, at any disk level. */
 const CHECKS_TO_MEASURE = 5000 / CHECK_MS;
-/** A disk that was low would be low again if all continued at once. */
+/** If all continued at once, the disk would be low again. */
 const LOW_CHECKS = 5000 / CHECK_MS;
 const GROWER = {
   why: "the host's disk is nearly full, and the data of this server grew: writes wait for space",
@@ -105,7 +105,10 @@ export class DiskGuard {
     await Promise.all(servers.map((server) => this.#bring(server)));
   }
 
-  /** Has the server do what the disk allows. At once it is held, as taking rights may wait for the disk. */
+  /**
+   * Applies the disk's restrictions to the server. It is held at once, because revoking privileges
+   * may wait for the disk.
+   */
   async #bring(server: Guarded): Promise<void> {
     if (this.#underWay.has(server)) return;
     this.#underWay.add(server);
@@ -122,8 +125,8 @@ export class DiskGuard {
   }
 
   /**
-   * Ends servers that use far more of the shared disk than their databases may: nothing else limits what they
-   * write for sorting, undoing or waiting. `isDue`: measure them in any case.
+   * Ends servers that use far more of the shared disk than their databases may: nothing else limits
+   * what they write for sorting, undoing or waiting. `isDue`: measure them in any case.
    */
   async #endLargest(up: readonly Guarded[], isDue: boolean): Promise<void> {
     const { bavail, bsize } = await statfs(this.#deps.folder);
@@ -147,15 +150,15 @@ export class DiskGuard {
   }
 
   /**
-   * Records growing servers. One that grows although restricted is ended, as is one that takes the remaining
-   * space for a large delete.
+   * Records growing servers. One that grows although restricted is ended, and so is one that uses
+   * up the remaining space for a large delete.
    */
   async #endGrowing(up: readonly Guarded[]): Promise<void> {
     for (const server of up) {
       if (!this.#measured.has(server)) continue;
       const from = this.#from.get(server) ?? server.bytes;
       const hasGrown = server.bytes - from >= (this.#isOut ? OUT_GROWTH_BYTES : GROWTH_BYTES);
-      // Rows that are deleted can be written again.
+      // Deleted rows make room for new ones.
       this.#from.set(server, hasGrown ? server.bytes : Math.min(from, server.bytes));
       if (!hasGrown) continue;
       if (this.#isOut) await server.endFor(TOO_MUCH);

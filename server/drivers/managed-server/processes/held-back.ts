@@ -1,7 +1,7 @@
 /**
- * A server while the disk of the host is nearly full: its databases do not grow, and those of one that grew
- * meanwhile are read-only as if they had reached their size limits. So are all where a server that is held
- * refuses deletes, too.
+ * A server while the disk of the host is nearly full: its databases do not grow, and those of one
+ * that grew in the meantime are read-only, as if they had reached their size limits. If a held
+ * server refuses deletes too, all of its databases are.
  */
 import { type Access, QueryFailed } from '../../../databases/engine.ts';
 import { hostDiskFull } from '../../../platform/errors.ts';
@@ -14,7 +14,7 @@ export interface Waits {
   readonly isGrower: boolean;
 }
 
-/** The disk is looked at four times a second while it is nearly full: 16 s. */
+/** The disk is checked four times a second while it is nearly full: 16 s. */
 const MOST_PAUSE = 63;
 
 export interface HeldBackDeps {
@@ -56,7 +56,7 @@ export class HeldBack {
     return !this.#deps.deletesWhileHeld && this.takesRights && !this.#isBehind;
   }
 
-  /** Whether all databases must be brought in line now; a server that sleeps is when it wakes. */
+  /** Whether all databases must be updated now; for a sleeping server, when it wakes. */
   set(waits: Waits | null): boolean {
     const { databases, listener, warn } = this.#deps;
     if (waits?.why !== this.#waits?.why) this.#tell(waits?.why ?? 'there is space on the disk again');
@@ -98,7 +98,7 @@ export class HeldBack {
     return this.takesRights && access === 'full' ? 'read_only' : access;
   }
 
-  /** Throws the API's error for a statement that failed. `codes`: the engine's where nothing may grow. */
+  /** Throws the API's error for a failed statement. `codes`: the engine's codes when nothing may grow. */
   refusing(codes: readonly string[]): (error: unknown) => never {
     return (error) => {
       const isRefused = error instanceof QueryFailed && codes.includes(error.engineCode);

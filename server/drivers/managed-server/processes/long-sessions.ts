@@ -1,6 +1,6 @@
 /**
- * Sessions of a server whose statements compute for long leave one processor to others, and come last on the
- * others after a while: processes of PostgreSQL, threads of MariaDB and mongod.
+ * Sessions of a server whose statements compute for long leave one processor to others, and get low
+ * priority on the others after a while: processes of PostgreSQL, threads of MariaDB and mongod.
  */
 import { readdirSync } from 'node:fs';
 import { type Clock, systemClock } from '../../../platform/clock.ts';
@@ -10,7 +10,10 @@ import type { ProcessorOrder } from '../../host-process/processor-order.ts';
 import type { ServerLog } from './server-log.ts';
 import { ServerRounds } from './server-rounds.ts';
 
-/** A session that runs at every look, and had this share of a processor since the last, computes for long. */
+/**
+ * A session that runs at every check, and used this share of a processor since the last, computes
+ * for long.
+ */
 const BUSY_SHARE = 0.1;
 const APART_MS = 200;
 const LAST_MS = 1000;
@@ -105,12 +108,12 @@ function orderAfter(longMs: number, before: ProcessorOrder): ProcessorOrder {
   return longMs >= APART_MS ? 'apart' : before;
 }
 
-/** Whether nothing but us wants a processor right now. */
+/** Whether only we need a processor right now. */
 function isHostQuiet(): boolean {
   return Number(readProc('loadavg')?.split(' ')[3]?.split('/')[0]) <= 1;
 }
 
-/** Threads of the server's first process, and the processes that it started. */
+/** Threads of the server's first process, and its child processes. */
 function tasksOf(pid: number): Task[] {
   const children = readProc(`${pid}/task/${pid}/children`)?.trim() ?? '';
   const processes = children === '' ? [] : children.split(' ');

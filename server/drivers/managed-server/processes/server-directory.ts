@@ -1,6 +1,6 @@
 /**
- * The servers of all accounts of one engine, each with its folder and its users' port. They are made with the
- * first database of an account, and found by account or database.
+ * The servers of all accounts of one engine, each with its folder and its users' port. They are
+ * created with the first database of an account, and found by account or database.
  */
 import * as fs from 'node:fs';
 import { join } from 'node:path';
@@ -68,15 +68,18 @@ export class ServerDirectory {
     return this.#servers.get(this.#accounts.get(database) ?? -1);
   }
 
-  /** Notes which server has a database. */
+  /** Records which server has a database. */
   note(database: string, accountId: number): void {
     this.#accounts.set(database, accountId);
   }
 
-  /** Forgets a database that was removed from that server; one without any goes, with its folder and port. */
+  /**
+   * Removes a database that was dropped from that server; a server without databases is removed,
+   * with its folder and port.
+   */
   forget(database: string, server: AccountServer): Promise<void> {
     this.#accounts.delete(database);
-    // In turn with made(): the folder of a new server must not go with the old one.
+    // In turn with made(): the folder of a new server must not be removed with the old one.
     const forgotten = this.#making.then(async () => {
       if (server.names.length > 0 || this.#servers.get(server.accountId) !== server) return;
       this.#servers.delete(server.accountId);
@@ -113,8 +116,8 @@ export class ServerDirectory {
   }
 
   /**
-   * The account's server, which listens; it is made if there is none. One after the other: each must see the
-   * port of the one before. Rejects when its port is taken.
+   * The account's server, listening; it is created if there is none. One after the other: each must
+   * see the port of the previous one. Rejects if its port is taken.
    */
   made(accountId: number): Promise<AccountServer> {
     const making = this.#making.then(async () => {

@@ -39,9 +39,9 @@ export class ServerLife {
   #leave: (() => void) | null = null;
   /** Failed starts since the last success. */
   #failures = 0;
-  /** Until then no start is tried, monotonic ms. */
+  /** No start is tried before, monotonic ms. */
   #notBefore = 0;
-  /** The port that the listener leads to, null: nowhere; undefined: not known. */
+  /** The port that the listener leads to; null: none; undefined: unknown. */
   #led: number | null | undefined;
   #isOpen = false;
   #isClosed = false;
@@ -117,7 +117,7 @@ export class ServerLife {
     const isReached = this.isUp && this.#deps.isWanted();
     if (!this.#isOpen) return;
     const port = isReached ? this.#server.port : null;
-    // Each new database asks for it, and most find it so.
+    // Every new database calls this, and usually nothing needs to change.
     if (port !== this.#led) await this.#leadTo(port);
   }
 
@@ -157,7 +157,7 @@ export class ServerLife {
     if (this.#deps.isWanted()) await this.wake();
   }
 
-  /** Stops it for another server, with its statements, the oldest of which began at `since`. */
+  /** Stops it for another server, ending its statements, the oldest of which began at `since`. */
   async endBusy(since: number | null, why: string): Promise<void> {
     const { work } = this.#deps;
     this.#server.log.add(`Cloudlet: ${work.displace(since, why)}. ${DISPLACED_HINT}`);

@@ -13,9 +13,9 @@ const DATA = 'data';
 export const SHARED = 'server';
 
 /**
- * The user of a server whose data may have been made by an earlier version, which numbered users otherwise:
- * the owner of its data. `uid`, when there are none, or when they belong to us: a copy of the data directory
- * may have lost its owners.
+ * The user of a server whose data may come from an earlier version, which numbered users
+ * differently: the owner of its data. `uid` if there is no data, or if it belongs to us: a copy of
+ * the data directory may have lost its owners.
  */
 export function userOfData(folder: string, uid: number | null): number | null {
   if (uid === null) return null;
@@ -24,8 +24,8 @@ export function userOfData(folder: string, uid: number | null): number | null {
 }
 
 /**
- * Makes the folders of a server, for its user. Files that belong to another one, also after a version that
- * changed the owner of some of them only, are given to it; `leave`: ends what may still run as that user.
+ * Creates the folders of a server, for its user. Files of another user, even if only some, are
+ * given to it; `leave`: ends processes that may still run as that user.
  */
 export async function makeServerFolders(
   { keeper, home }: Pick<ServerFolders, 'keeper' | 'home'>,
@@ -43,7 +43,10 @@ export async function makeServerFolders(
   await giveTree(home, uid);
 }
 
-/** Gives a folder and all in it to a user, itself last. Follows no link that its user may have put there. */
+/**
+ * Gives a folder and its contents to a user, itself last. Does not follow links, which the user may
+ * have created.
+ */
 export async function giveTree(path: string, uid: number | null): Promise<void> {
   if (uid === null) return;
   const env = { PATH: hostPath() };

@@ -1,4 +1,4 @@
-/** Work that repeats while a database server is up, and marks of use. */
+/** Work that repeats while a database server is up, and tracking of its use. */
 
 export interface Round {
   readonly everyMs: number;

@@ -28,7 +28,7 @@ export class StartTrouble {
       if (what === null) fs.rmSync(this.#path, { force: true });
       else writeDurableFile(this.#path, what, 0o600);
     } catch {
-      // The disk is full: the next Cloudlet finds the trouble again.
+      // The disk is full: the next Cloudlet finds the problem again.
     }
   }
 }

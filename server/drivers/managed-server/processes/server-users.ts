@@ -1,6 +1,6 @@
 /**
- * User ids of database servers, counted from the end of a cloud's range. Files on disks belong to them: a
- * number that was given once is never given to anything else. server-users.test.ts pins them.
+ * User ids of database servers, counted from the end of a cloud's range. Files on disks belong to
+ * them: a number once assigned is never assigned to anything else. server-users.test.ts pins them.
  */
 import type { UserRange } from '../../../platform/host/other-users.ts';
 
@@ -8,9 +8,9 @@ import type { UserRange } from '../../../platform/host/other-users.ts';
 export const CLIENT_USERS = 10;
 
 /**
- * Distances from the end of the range. An engine has a user that makes the data of new servers, and after it
- * CLIENT_USERS for clients. Those from 1 to 23 were computed from the number of clients, which changed: data
- * of earlier versions may still belong to them.
+ * Distances from the end of the range. An engine has a user that creates the data of new servers,
+ * followed by CLIENT_USERS for clients. Those from 1 to 23 were computed from the number of
+ * clients, which changed: data of earlier versions may still belong to them.
  */
 const FROM_END = { postgresql: 34, mysql: 45, mongodb: 46 } as const;
 /** User ids reserved from the servers of accounts. */

@@ -29,8 +29,8 @@ export class ServerWork {
   }
 
   /**
-   * Counts the work as pending until it is done. `isStatement`: a user's statement, which may be ended for
-   * another account. If sessions were ended meanwhile, it rejects with that reason.
+   * Counts the work as pending until it is done. `isStatement`: a user's statement, which may be
+   * ended for another account. If sessions were ended in the meantime, it rejects with that reason.
    */
   async run<T>(work: () => Promise<T>, isStatement: boolean): Promise<T> {
     const held = isStatement ? 0 : 1;
@@ -71,7 +71,7 @@ export function startFailed(): AppError {
   });
 }
 
-/** The API's error for a server that failed during our own work, in place of the engine's message. */
+/** The API's error for a server that failed during our own work, instead of the engine's message. */
 export function asUnavailable(title: string) {
   return (error: unknown): never => {
     if (isAppError(error)) throw error;

@@ -3,7 +3,7 @@ import { readdirSync } from 'node:fs';
 import type { Clock } from '../../../platform/clock.ts';
 import { MS_PER_TICK, readStat } from '../../host-process/process-identity.ts';
 
-/** Less processor time is consumed by refusing our probes. */
+/** Refusing our probes uses less processor time. */
 const STEP_MS = 500;
 /** A start that uses this much processor time is stuck in a loop. */
 const MOST_MS = 30 * 60_000;
@@ -41,7 +41,7 @@ export class StartProgress {
   }
 }
 
-/** Processor time of a process and those that it started, which run. */
+/** Processor time of a process and its running child processes. */
 function treeMs(pid: number): number {
   const children = new Map<number, number[]>();
   for (const entry of readdirSync('/proc')) {

@@ -1,6 +1,6 @@
 /**
- * Checks a server of the operator's every second, which the tenants share: ends statements that run for too
- * long, and notes which databases are in use.
+ * Checks an operator's server, which tenants share, every second: ends statements that run for too
+ * long, and records which databases are in use.
  */
 
 import type { RunningStatement, TenantLogs } from '../accounts/tenant-logs.ts';

@@ -1,6 +1,7 @@
 /**
- * Runs the programs that dump and load databases. Their input is untrusted, so each has a user of
- * its own, sees an empty folder and the socket of the server, and has no network unless the server is there.
+ * Runs the programs that dump and load databases. Their input is untrusted, so each has its own
+ * user, sees an empty folder and the server's socket, and has no network unless the server is
+ * remote.
  */
 import * as fs from 'node:fs';
 import { join } from 'node:path';
@@ -70,7 +71,7 @@ export const SLOTS = COUNTS.dump + COUNTS.load + COUNTS.point;
 /** Slots of each kind per account. */
 const SHARE = 2;
 const WAIT_MS = 60_000;
-/** In its working directory, a link to the folder of the socket: paths of sockets have at most 107 bytes. */
+/** A link to the folder of the socket, in its working directory: socket paths have at most 107 bytes. */
 export const SOCKET_LINK = 's';
 const MEMORY_MB = 512;
 const MAX_COMPLAINT = 4096;

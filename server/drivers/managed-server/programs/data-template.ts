@@ -1,7 +1,7 @@
 /**
- * The data that a new server begins with: made once on this host, then copied for each server of each cloud,
- * which takes a tenth of the time. Its administrator has a password that the copy's server changes when it
- * first answers, so that servers share no secret.
+ * The initial data of a new server: created once on this host, then copied for each server of each
+ * cloud, which takes a tenth of the time. The copy's server changes the administrator's password
+ * when it first responds, so that servers share no secret.
  */
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -25,7 +25,7 @@ export interface DataTemplateDeps {
   /** Directory of all clouds of our user on this host. */
   readonly shared: string;
   readonly processes: Pick<HostProcesses, 'pathOf'>;
-  /** The user that makes it; null: ours. */
+  /** The user that creates it; null: ours. */
   readonly uid: number | null;
   /** Name of the folder with the data, in the home of a server. */
   readonly data: string;
@@ -38,14 +38,14 @@ type Make = (folders: ServerFolders) => Promise<void>;
 
 /** In the keeper of a copy: the secret of its template. */
 const FIRST = 'first-secret';
-/** Of a template that is being made, by any cloud. */
+/** Of a template being created, by any cloud. */
 const UNFINISHED = '.making-';
-/** Nobody makes one for so long: its maker was killed. */
+/** A template unchanged for this long has no creator: it was killed. */
 const OLD_MS = 3_600_000;
 
 /**
- * The name of what a program of that version makes of this recipe: of another program, or another recipe, it
- * is another template.
+ * The template's name for a program of that version and this recipe: another program or recipe has
+ * another template.
  */
 export function templateName(version: string, recipe: readonly string[]): string {
   const digest = createHash('sha256').update(JSON.stringify(recipe)).digest('hex').slice(0, 12);
@@ -65,8 +65,8 @@ export class DataTemplate {
   }
 
   /**
-   * Puts a copy of the template of that name into `to`, for its user, once it is on the disk. `make`:
-   * fills the home of one, in a way that a crash leaves nothing that looks whole.
+   * Copies the template of that name to `to`, for its user, and syncs the copy. `make`: fills the
+   * home of a template, so that a crash leaves nothing that looks complete.
    */
   async copy(
     name: string,
@@ -75,7 +75,7 @@ export class DataTemplate {
     const { data } = this.#deps;
     const making = this.#making.get(name) ?? this.#made(name, make);
     this.#making.set(name, making);
-    // Not kept: it may be removed at any time, and is then made anew.
+    // Not permanent: it may be removed at any time, and is then recreated.
     const from = await making.finally(() => this.#making.delete(name));
     const fresh = join(to.home, `${data}.new`);
     await removeTree(fresh);
@@ -88,7 +88,7 @@ export class DataTemplate {
     syncFolder(to.home);
   }
 
-  /** Found, or made: in the host's folder if it can be written. */
+  /** Found, or created: in the host's folder if that is writable. */
   async #made(name: string, make: Make): Promise<ServerFolders> {
     const { folder, shared, data } = this.#deps;
     const found = [folder, shared].map((base) => join(base, name));
@@ -96,7 +96,7 @@ export class DataTemplate {
     try {
       return await this.#makeIn(shared, { name, make });
     } catch {
-      // A package that root installed, or a disk that is full.
+      // A package installed by root, or a full disk.
       return this.#makeIn(folder, { name, make });
     }
   }
@@ -106,7 +106,7 @@ export class DataTemplate {
     return { keeper: join(at, 'keeper'), home, seen: await this.#deps.processes.pathOf(home) };
   }
 
-  /** Other clouds may make the same: the first one's stays, and is whole from the moment it has its name. */
+  /** Other clouds may create the same one: the first is kept, and is complete once it has its name. */
   async #makeIn(base: string, { name, make }: { name: string; make: Make }): Promise<ServerFolders> {
     const { uid } = this.#deps;
     fs.mkdirSync(base, { recursive: true, mode: 0o711 });
@@ -118,7 +118,7 @@ export class DataTemplate {
       if (uid !== null) fs.chownSync(folders.home, uid, uid);
       makeServerSecret(folders);
       await make(folders);
-      // No server's user may change what others begin with.
+      // No server's user may change other servers' initial data.
       if (uid !== null) await giveTree(unfinished, process.getuid?.() ?? null);
       fs.chmodSync(unfinished, 0o700);
       await run('sync', ['-f', unfinished]);
@@ -133,7 +133,7 @@ export class DataTemplate {
   }
 }
 
-/** Removes what makers left that were killed. */
+/** Removes leftovers of killed creators. */
 async function sweep(base: string): Promise<void> {
   for (const name of fs.readdirSync(base)) {
     const path = join(base, name);
@@ -142,7 +142,7 @@ async function sweep(base: string): Promise<void> {
   }
 }
 
-/** The making of a server's first data. */
+/** How a server's initial data is created. */
 export interface DataMaking {
   readonly folders: ServerFolders;
   /** The server's user; null: ours. */
@@ -150,7 +150,10 @@ export interface DataMaking {
   readonly passwordOf: (role: string) => string;
 }
 
-/** Gives a new server its data: a copy of the template of that name; without one, `make` makes them. */
+/**
+ * Gives a new server its data: a copy of the template of that name; without a template, `make`
+ * creates it.
+ */
 export async function giveData(
   template: DataTemplate | null,
   name: string,
@@ -169,7 +172,7 @@ export async function giveData(
   });
 }
 
-/** The secret by which a copy's administrator comes in for the first time; null: it has its own. */
+/** The secret for the first login of a copy's administrator; null: it has its own. */
 export function firstSecret({ keeper }: Pick<ServerFolders, 'keeper'>): Buffer | null {
   try {
     const secret = fs.readFileSync(join(keeper, FIRST));

@@ -48,7 +48,7 @@ export class DumpParts {
       const name = /^database (".*")$/.exec(await this.#line())?.[1];
       if (name === undefined) continue;
       for await (const _ of this.#content());
-      // Statements for clients, which are not ours to run.
+      // Statements for clients, which Cloudlet must not run.
       if (this.#isAtMark) await this.#line();
       return parsed(name);
     }
@@ -60,7 +60,7 @@ export class DumpParts {
     return this.#isAtMark && this.#rest.subarray(0, 'broken'.length).toString() === 'broken';
   }
 
-  /** Parts handed out before are no longer read. */
+  /** Earlier parts are no longer read. */
   async #takeBack(): Promise<void> {
     const handed = this.#handed;
     if (handed === null || handed.closed) return;

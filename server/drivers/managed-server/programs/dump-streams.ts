@@ -1,4 +1,4 @@
-/** Dumps from and into client programs, and the databases that cut-off loads leave. */
+/** Dumps and loads through client programs, and leftover databases of interrupted loads. */
 import { PassThrough, Readable, type Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -8,7 +8,7 @@ import type { ManagedServerDeps } from '../managed-server.ts';
 import type { ClientRun } from './client-programs.ts';
 
 const POLL_MS = 500;
-/** A reader slower than this, while more bytes are ready, loses the dump. */
+/** The dump is aborted if its reader is slower than this while more bytes are ready. */
 const SLOW_BYTES = 256 * 1024;
 const SLOW_MS = 30_000;
 /** A key of a dump of several databases. */
@@ -76,8 +76,8 @@ function notSlow(run: ClientRun): PassThrough {
 }
 
 /**
- * Has the client load the dump through `through`, until `isTooLarge` says that it made too much.
- * Throws LoadFailed: with `asSaid` of its complaint when it refuses.
+ * Loads the dump through `through` with the client, until `isTooLarge` reports that the database is
+ * too large. Throws LoadFailed: with the result of `asSaid` for the client's error message.
  */
 export async function loadInto(
   run: ClientRun,
@@ -134,10 +134,10 @@ export interface ExtraDump {
 }
 
 /**
- * A dump with further ones after it: the account's own database, then those that its programs made for
- * tests. A key that nobody can guess marks where each begins, so no text of a database can pass for a mark;
- * clients of the engines read the whole as SQL that makes each. One that fails, as its tests drop it
- * meanwhile, is marked as broken: it must not cost the dump of the account's own database.
+ * A dump of several databases: the account's own, then those that its programs created for tests. A
+ * random key marks where each begins, so no text of a database can be mistaken for a mark; clients
+ * of the engines read the whole as SQL that creates each. One that fails, because its tests drop it
+ * in the meantime, is marked as broken: it must not fail the dump of the account's own database.
  */
 export function joinedDump(first: Readable, extras: readonly ExtraDump[]): Readable {
   if (extras.length === 0) return first;
@@ -171,8 +171,8 @@ export interface LeftoversDeps extends Pick<ManagedServerDeps, 'alarms' | 'warn'
 }
 
 /**
- * Removes those of the names that cut-off loads left. One that cannot be removed raises an alarm and stays;
- * nobody uses its name. Never rejects.
+ * Removes the named databases that interrupted loads left. One that cannot be removed raises an
+ * alarm and stays; its name is not used. Never rejects.
  */
 export async function removeLeftovers(
   names: readonly string[],

@@ -48,7 +48,7 @@ export function whyNoPrograms(name: 'postgresql' | 'mariadb', folder = FOLDER): 
   if (coming !== null) return { reason: saysPreparing(coming), fix: WAIT_FOR_IT, preparing: coming };
   try {
     const { reason, fix } = JSON.parse(readFileSync(join(folder, `${name}.problem.json`), 'utf8'));
-    // Everyone may read it in the status; they must not learn where this host gets its packages.
+    // Everyone may read it in the status; it must not reveal where this host gets its packages.
     return { reason: String(reason).replace(/\S*:\/\/\S*/g, '…'), fix: String(fix) };
   } catch {
     return { reason: 'its programs were not fetched', fix: 'run the set-up (node scripts/setup.js whole)' };

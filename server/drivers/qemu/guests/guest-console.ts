@@ -73,9 +73,9 @@ export function readLog(folder: string, maxBytes: number): Uint8Array {
 }
 
 /**
- * Cuts a log that grew too long to its newest part. QEMU appends, so it goes on behind what is left. What it
- * writes in the very moment of the cut may be lost. What the guest put instead of its log (a file of
- * ours that was lent to it, by another name) is left alone.
+ * Truncates a log that grew too long to its newest part. QEMU appends, so it continues after the
+ * rest. Bytes written during the truncation may be lost. A file that the guest put in place of its
+ * log (a file of ours lent to it, under another name) is left alone.
  */
 export function trimLog(folder: string): void {
   let fd: number;

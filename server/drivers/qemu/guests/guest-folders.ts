@@ -1,7 +1,7 @@
 /**
- * Where guests are kept. `<vms>/<vmId>/` belongs to us, mode 0700, with what we remember of the guest;
- * `guest/` in it belongs to the guest's own user and has what its process works with. That process is not
- * trusted: nothing in there is followed when it is a link, and our records are out of its reach.
+ * The location of guests' files. `<vms>/<vmId>/` belongs to us, mode 0700, with our records of the
+ * guest; `guest/` in it belongs to the guest's own user and has the files of its process. That
+ * process is not trusted: links in there are never followed, and it cannot reach our records.
  */
 import { createHash } from 'node:crypto';
 import * as fs from 'node:fs';
@@ -26,7 +26,7 @@ export interface GuestRecord {
   readonly uid: number | null;
   readonly boot: 'kernel' | 'disk';
   readonly diskFormat: 'raw' | 'qcow2';
-  /** Machine type that the guest sees, `pc-q35-7.2`; missing until a QEMU was there to choose it. */
+  /** Machine type that the guest sees, `pc-q35-7.2`; missing until a QEMU was available to choose it. */
   readonly machine?: string;
 }
 
@@ -129,8 +129,9 @@ export class GuestFolders {
   }
 
   /**
-   * Makes both folders and lets `fill` put files into the guest's; when it fails nothing is left behind, and
-   * a crash leaves only what the next start removes. All files then belong to the guest.
+   * Creates both folders and lets `fill` put files into the guest's; on failure nothing is left
+   * behind, and after a crash only files that the next start removes. All files then belong to the
+   * guest.
    */
   async create(
     guest: Omit<GuestRecord, 'slot' | 'uid'>,
@@ -189,9 +190,9 @@ export class GuestFolders {
   }
 
   /**
-   * Like writeRun, for a run that is written down already. Its record only grows, so one write covers
-   * all that was there, and a crash leaves either. Replacing a file makes file systems write to the disk
-   * at once, and a start that is nearly done would wait for it.
+   * Like writeRun, for a run that is recorded already. Its record only grows, so one write covers
+   * all of it, and a crash leaves either. Replacing a file makes file systems write to the disk at
+   * once, which would delay a start that is nearly done.
    */
   completeRun(vmId: string, run: RunRecord): void {
     const text = JSON.stringify(run);
@@ -211,7 +212,7 @@ export class GuestFolders {
     return ending?.pid === pid ? ending : null;
   }
 
-  /** Removed at once; if we die, the next start finishes the rest. No error if missing. */
+  /** Removed at once; if we are killed, the next start completes it. No error if missing. */
   async remove(vmId: string): Promise<void> {
     const record = this.#records.get(vmId);
     const gone = join(this.#root, GONE + vmId);

@@ -109,7 +109,7 @@ export class GuestLauncher {
     return run;
   }
 
-  /** The machine type of the guest's first start, for as long as this QEMU knows it. It is stored. */
+  /** The machine type of the guest's first start, as long as this QEMU supports it. It is stored. */
   #machineOf({ vmId, machine: before }: GuestRecord, program: QemuProgram): string {
     const machine = chooseMachine(before, program);
     if (machine === before) return machine;
@@ -135,8 +135,8 @@ export class GuestLauncher {
   }
 
   /**
-   * Lets its processor run, once it is `guarded`, and resolves with where its ports are reached. A failed
-   * start leaves no process, and is no GuestEnd.
+   * Starts its processor, once it is `guarded`, and resolves with the endpoints of its ports. A
+   * failed start leaves no process, and is no GuestEnd.
    */
   async bringUp(run: GuestRun, { network }: GuestSpec, guarded = Promise.resolve()): Promise<Forwards> {
     const wasStopping = run.isStopping;

@@ -15,8 +15,8 @@ export interface OutboundGuard {
   /** false: the operator wants no guest out, whatever its machine was promised. */
   readonly letsOut: boolean;
   /**
-   * Must have resolved before each start of a guest. Rejects with an AppError that says what
-   * to do.
+   * Must have resolved before each start of a guest. Rejects with an AppError that contains the
+   * fix.
    */
   ensure(): Promise<void>;
   /** The same for an isolated guest, for which it is one of two barriers. Never rejects. */
@@ -54,8 +54,8 @@ export interface GuestNetworksDeps {
 interface Connection {
   readonly wires: Pick<Launch, 'outbound' | 'tap' | 'isCut'>;
   /**
-   * To be called as soon as the process is there; before it has resolved no processor of the guest may run.
-   * Rejects with `engine_unavailable` when the guest could reach this host.
+   * Call as soon as the process exists; until it has resolved, no processor of the guest may run.
+   * Rejects with `engine_unavailable` if the guest could reach this host.
    */
   readonly guard: () => Promise<void>;
 }
@@ -73,8 +73,8 @@ export class GuestNetworks {
   }
 
   /**
-   * To be called before every launch. Throws `engine_unavailable` when the guest cannot be connected at all.
-   * Programs that guard this host are run while the guest's own gets ready: each takes its time.
+   * Call before every launch. Throws `engine_unavailable` if the guest cannot be connected at all.
+   * Programs that protect this host run while the guest's own starts, because each takes time.
    */
   async connect(spec: GuestSpec, record: GuestRecord): Promise<Connection> {
     const { bridge, outbound, isCut } = this.#deps;
@@ -107,7 +107,7 @@ export class GuestNetworks {
     writeSeed(this.#deps.folders.guestPath(spec.vmId), { ...spec, staticNetwork: network }, uid);
   }
 
-  /** Throws where guests have no users of their own, which a guest made with one needs. */
+  /** Throws if guests have no users of their own, which a guest created with one needs. */
   assertUsers(): void {
     const { noUsers } = this.#deps;
     if (noUsers === null) return;
@@ -115,7 +115,7 @@ export class GuestNetworks {
     throw new AppError('engine_unavailable', detail, { hint: noUsers.fix });
   }
 
-  /** Throws for a guest made without root or under another setting: no rule matches its user. */
+  /** Throws for a guest created without root or under another setting: no rule matches its user. */
   #userOf({ uid }: GuestRecord): number {
     this.assertUsers();
     const { uidBase } = this.#deps;
@@ -125,7 +125,7 @@ export class GuestNetworks {
     throw new AppError('engine_unavailable', detail, { hint });
   }
 
-  /** To be called before its processor runs. Resolves with where its ports are reached from now on. */
+  /** Call before its processor runs. Resolves with the endpoints of its ports from now on. */
   async forward(run: GuestRun, ports: readonly number[]): Promise<Forwards> {
     const record = this.#deps.folders.find(run.vmId);
     if (this.#deps.bridge !== null || this.#deps.isCut || record === undefined) return {};
@@ -178,9 +178,9 @@ const FIRST_PORT = 20_000;
 const MAX_REFUSED = 1000;
 
 /**
- * Makes QEMU listen for these ports at `host`, a loopback address of this guest alone. A port that is not to
- * be had, because another program listens at every address, is passed over. Throws `engine_unavailable`, and
- * QmpErrors.
+ * Makes QEMU listen for these ports at `host`, a loopback address of this guest alone. An
+ * unavailable port, because another program listens at every address, is skipped. Throws
+ * `engine_unavailable`, and QmpErrors.
  */
 export async function addForwards(
   run: Pick<GuestRun, 'command'>,

@@ -38,7 +38,7 @@ const STATS_SECONDS = 5;
 const RECONNECT_MS = 500;
 /** From the close of its sockets to the end of the process: QEMU writes back its disks in between. */
 const DYING_MS = 3000;
-/** The end of a process is written down a little after /proc shows it. */
+/** The end of a process is recorded a little after /proc shows it. */
 const NOTE_MS = 300;
 const NOTE_POLL_MS = 2;
 
@@ -112,7 +112,7 @@ export class GuestRun {
     await Promise.all([this.watch(), this.#controlClient()]);
   }
 
-  /** Connects the events socket. From then on the end of the process is noticed. Rejects with QmpError. */
+  /** No reason is known, because Cloudlet was not running. */
   watch(): Promise<void> {
     if (this.#events !== null && !this.#events.isClosed) return Promise.resolve();
     this.#watching ??= this.#watch().finally(() => {
@@ -164,9 +164,9 @@ export class GuestRun {
     return { cause: 'crashed', message: words === null ? what : `${what}: ${words}`, at };
   }
 
-  /** Whether the process was gone within that time, or before `signal` ended it; then its end is noted. */
+  /** Whether the process ended within that time, or before `signal` aborted; then its end is recorded. */
   async waitGone(withinMs: number, signal?: AbortSignal): Promise<boolean> {
-    // Counted in steps: a clock that is held up by a busy host would give the guest less than its time.
+    // Counted in steps: with a clock, a busy host would give the guest less than its time.
     for (let waited = 0; isAlive(this.identity); waited += POLL_MS) {
       if (waited >= withinMs || this.#isClosed || signal?.aborted) return false;
       await sleep(POLL_MS);
@@ -202,8 +202,8 @@ export class GuestRun {
   async resume(): Promise<void> {
     const interval = { property: 'guest-stats-polling-interval', value: STATS_SECONDS };
     const balloon = { path: `/machine/peripheral/${BALLOON_ID}`, ...interval };
-    // Sent together, done in this order: the guest does not wait for us to hear each answer, and we do not
-    // wait for answers which its processor, once it runs, would delay.
+    // Sent together, executed in this order: the guest does not wait for us to read each reply, and
+    // we do not wait for replies that its processor, once it runs, would delay.
     const [, , status] = await Promise.all([
       this.command('qom-set', balloon),
       this.command('cont'),
@@ -244,8 +244,8 @@ export class GuestRun {
 const TOLD_BY_SIGNAL = /terminating on signal (\d+)/;
 
 /**
- * How a run ended that nobody watched. Clean exits pass for shutdowns, as the program makes no
- * difference; `words`: the last it said.
+ * How an unmonitored run ended. Clean exits count as shutdowns, because QEMU does not distinguish
+ * them; `words`: its last output.
  */
 export function unwatchedEnd(
   ending: Ending,
@@ -281,7 +281,7 @@ export function identityOf(handle: string, uid: number | null): GuestIdentity {
   return { pid: Number(pid), startTime: Number(startTime), bootId, uuid, uid };
 }
 
-/** Whether the process of that handle was before the host's present boot, and so is gone for sure. */
+/** Whether the process of that handle started before the host's present boot, and so is certainly gone. */
 export function isOfEarlierBoot(handle: string): boolean {
   return identityOf(handle, null).bootId !== hostBootId();
 }

@@ -45,7 +45,7 @@ export class GuestRuns {
     this.#deps = deps;
   }
 
-  /** Writes down the run, and since when it runs, unless that is known. */
+  /** Records the run, and its start time, unless that is known. */
   remember(
     run: GuestRun,
     about: Pick<RunRecord, 'accel' | 'accelReason' | 'size'> & { readonly forwards?: Forwards },
@@ -82,8 +82,8 @@ export class GuestRuns {
   }
 
   /**
-   * To be called before anything is made for a process of a guest: from now on it may have one. What the end
-   * of an earlier one would still do, would be done to this one.
+   * Call before anything is created for a process of a guest: from now on it may have one. Pending
+   * clean-up of an earlier one would affect it.
    */
   expect(vmId: string): void {
     this.#runs.get(vmId)?.close();
@@ -147,9 +147,9 @@ export class GuestRuns {
   }
 
   /**
-   * Kills the processes that a guest with a user of its own left behind as that user: a guest that took over
-   * its process may have made others. Does not wait, so that nothing that is made for the guest later is
-   * meant. Throws nothing: what cannot be found now is ended before the guest's next run.
+   * Kills leftover processes of a guest's own user: a guest that took over its process may have
+   * created others. Does not wait, so that processes created later are not affected. Throws
+   * nothing: processes that cannot be found now are ended before the guest's next run.
    */
   sweep(vmId: string): void {
     const uid = this.#deps.folders.find(vmId)?.uid ?? null;
@@ -162,8 +162,8 @@ export class GuestRuns {
   }
 
   /**
-   * Resolves when nothing runs any more as the user of a guest that has one of its own. To be called with no
-   * run of the guest left, under its lock. Throws `internal_error` when something hangs in the kernel.
+   * Resolves when nothing runs any more as the user of a guest that has its own. Call under the
+   * guest's lock, with no run of it left. Throws `internal_error` if a process hangs in the kernel.
    */
   async clear(vmId: string): Promise<void> {
     const uid = this.#deps.folders.find(vmId)?.uid ?? null;
@@ -182,7 +182,8 @@ export class GuestRuns {
     if (run === null) return { ...stopped, end: this.#lastEnd(vmId) };
     const record = this.#deps.folders.run(vmId);
     const runningSince = record?.handle === run.handle ? record.runningSince : null;
-    // One whose start was cut short has a process but never ran. One that does not answer is taken to run.
+    // One whose start was interrupted has a process but never ran. One that does not respond counts
+    // as running.
     if (runningSince === null) {
       const status = await run.status(STATUS_MS).catch(() => 'running');
       if (status === 'prelaunch' || !run.isAlive) return { ...stopped, end: this.#lastEnd(vmId) };

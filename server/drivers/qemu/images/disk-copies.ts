@@ -1,8 +1,8 @@
 /**
- * Reads guests' files for a recovery point, and their disks for an export. The disk of a guest that runs is
- * copied by its QEMU as of one moment (blockdev-backup) into a file that we made in the guest's folder and
- * whose name is gone as soon as QEMU has it open; a stop does not wait for that, and ends it. One that does
- * not run is read as it lies.
+ * Reads guests' files for a recovery point, and their disks for an export. The disk of a running
+ * guest is copied by its QEMU as of one moment (blockdev-backup) into a file that we created in the
+ * guest's folder and whose name is removed as soon as QEMU has it open; a stop does not wait for
+ * that, and ends it. The disk of a stopped guest is read directly.
  */
 import * as fs from 'node:fs';
 import { join } from 'node:path';
@@ -92,10 +92,10 @@ export class DiskCopies implements GuestFiles, GuestDisks {
   }
 
   /**
-   * A value that every change of a disk changes. Every write sets the time of the last change (ctime), which
-   * no program can set back. Only a power cut can lose that time and keep the bytes, so the boot is a part of
-   * it; and a second write within one tick of the file system's clock does not show, so what has just
-   * changed has no fingerprint.
+   * A value that changes with every change of a disk. Every write sets the time of the last change
+   * (ctime), which no program can set back. Only a power cut can lose that time and keep the bytes,
+   * so the boot is a part of it; and a second write within one tick of the file system's clock does
+   * not show, so a file that has just changed has no fingerprint.
    */
   #fingerprint(record: GuestRecord): string | undefined {
     const { folders, runs, clock } = this.#deps;
@@ -143,7 +143,8 @@ export class DiskCopies implements GuestFiles, GuestDisks {
       await this.#makeTarget(record, folder, disk.size);
       fd = openOwn(folder, COPY, fs.constants.O_RDONLY);
       await backup(run, { record, folder, signal });
-      // The copy of a raw disk is a qcow2 file, for which zeros cost nothing, and is read as what it shows.
+      // The copy of a raw disk is a qcow2 file, in which zeros take no space, and is read through
+      // its contents.
       yield* this.#bytesOf(fd, { format: record.diskFormat === 'raw' ? 'qcow2' : 'raw', uid: record.uid });
     } finally {
       if (fd !== undefined) fs.closeSync(fd);
@@ -196,7 +197,7 @@ interface Job {
   readonly error?: string;
 }
 
-/** Resolves when the target has the whole disk. The name of the target is gone then. */
+/** Resolves when the target has the whole disk. The target's name is removed by then. */
 async function backup(
   run: GuestRun,
   how: { readonly record: GuestRecord; readonly folder: string; readonly signal: AbortSignal },

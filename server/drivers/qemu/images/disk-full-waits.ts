@@ -1,8 +1,8 @@
 /**
  * Guests that are paused because the disk of this host is nearly full. Disks of guests are thinly
- * provisioned: a guest that went on writing would take the space in which stops, deletions and accounts are
- * stored, and so lock everybody out. It loses nothing while it is paused, and is resumed when there is space
- * again.
+ * provisioned: a guest that continued writing would use the space that stops, deletions and
+ * accounts need, which would affect all accounts. It loses nothing while paused, and is resumed
+ * when there is space again.
  */
 import { lstatSync } from 'node:fs';
 import { FILES } from '../arguments.ts';
@@ -49,8 +49,8 @@ export class DiskFullWaits {
   }
 
   /**
-   * To be called some times a second. While the disk is low, pauses the guests whose files grew since the
-   * last call, and all when it is out; else resumes the guests that wait.
+   * Call several times a second. While the disk is low, pauses the guests whose files grew since
+   * the last call, and all when it is full; else resumes the paused guests.
    */
   async update(): Promise<void> {
     const { disk, runs } = this.#deps;
@@ -71,7 +71,7 @@ export class DiskFullWaits {
     }
   }
 
-  /** Resolves when all guests that answer are paused: the reserve for commits is about to be given back. */
+  /** Resolves when all guests that respond are paused: the reserve for commits is about to be released. */
   async haltAll(): Promise<void> {
     await each(this.#deps.runs(), (run) => this.#halt(run));
   }

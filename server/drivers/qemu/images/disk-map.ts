@@ -1,6 +1,7 @@
 /**
- * Finds the holes of a disk, which need not be read, and what it differs from. A QEMU that was taken over may
- * have written the disk's header: qemu-img has the guest's user and the filter of system calls.
+ * Finds the holes of a disk, which need not be read, and its backing image. A compromised QEMU may
+ * have written the disk's header, so qemu-img runs with the guest's user and the system call
+ * filter.
  */
 import { execFile, spawn } from 'node:child_process';
 import type { Readable } from 'node:stream';

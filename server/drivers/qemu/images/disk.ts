@@ -51,8 +51,8 @@ export function createRawDisk(folder: string, diskGb: number, owner: Owner): voi
 }
 
 /**
- * Gives the guest a file of ours to read: the same file under another name, a copy where that is not possible
- * or where its own user could not read it.
+ * Gives the guest read access to a file of ours: the same file under another name, or a copy if
+ * that is impossible or its own user could not read it.
  */
 export function lendFile(source: string, target: string, owner: Owner): void {
   removeName(target);

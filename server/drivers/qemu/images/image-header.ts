@@ -1,10 +1,10 @@
 /**
- * Tells what a disk image is from its first bytes, before any program of QEMU's opens it. A qcow2 file can
- * name other files to read, and its tables can claim any size: whatever is not plain is refused here.
- * Format: QEMU's docs/interop/qcow2.
+ * Detects the type of a disk image by its first bytes, before any program of QEMU opens it. A qcow2
+ * file can name other files to read, and its tables can claim any size: anything unusual is refused
+ * here. Format: QEMU's docs/interop/qcow2.
  */
 
-/** Bytes that recognizeImage wants of the beginning, or all of a shorter file. */
+/** Bytes that recognizeImage needs from the beginning, or all of a shorter file. */
 export const HEADER_BYTES = 64 * 1024;
 
 export interface RecognizedImage {
@@ -113,7 +113,7 @@ function readQcow2(head: Buffer, fileBytes: number): RecognizedImage {
   return { format: 'qcow2', virtualBytes };
 }
 
-/** Whether it has extended L2 entries. */
+/** True if it has extended L2 entries. */
 function checkVersion3(head: Buffer, clusterBits: number): boolean {
   if (head.length < V3_LENGTH) throw new ImageRefused('its header is cut off');
   const features = head.readBigUInt64BE(72);
@@ -134,7 +134,7 @@ function checkVersion3(head: Buffer, clusterBits: number): boolean {
   return (features & FEATURE_EXTENDED_L2) !== 0n;
 }
 
-/** Extensions that stand for other files or keys are refused even without the feature bit that goes along. */
+/** Extensions for other files or keys are refused even without the corresponding feature bit. */
 function assertExtensions(head: Buffer, from: number, clusterBytes: number): void {
   const end = Math.min(head.length, clusterBytes);
   let at = from;

@@ -60,7 +60,7 @@ export class ImageLibrary {
     return join(this.#deps.directory, `${prefix}${imageId}${suffix}`);
   }
 
-  /** Throws `engine_unavailable`: better before the bytes come than after. */
+  /** Throws `engine_unavailable`: better before the bytes arrive than after. */
   async stage(imageId: string): Promise<ImageStage> {
     await this.#programOrThrow();
     const folder = this.#path(imageId, STAGE);
@@ -126,8 +126,8 @@ export class ImageLibrary {
     try {
       await this.#run(convert, AbortSignal.any([signal, AbortSignal.timeout(totalMs)]));
     } finally {
-      // Whatever it may have left behind, so that nobody writes to the result any more; nor has anyone but
-      // us a say in what the names in the folder stand for.
+      // Ends all of its processes, so that nobody writes to the result any more, and only we
+      // control the names in the folder.
       if (uid !== null) await clear(uid);
       if (uid !== null) fs.chownSync(folder, 0, 0);
     }
@@ -216,7 +216,7 @@ class StagedFile implements ImageStage {
   }
 }
 
-/** Reads the header. Throws ImageRefused, also when it is not of the format `must`. */
+/** Reads the header. Throws ImageRefused, also if its format is not `must`. */
 function recognized(path: string, maxVirtualBytes: number, must: 'qcow2' | null): RecognizedImage {
   const fd = fs.openSync(path, fs.constants.O_RDONLY | fs.constants.O_NOFOLLOW);
   try {

@@ -87,8 +87,8 @@ function environmentFile({ databaseUris }: SeedSpec): string {
 }
 
 /**
- * By it sshd asks for the keys that are lent to the machine, at the address of its name server. Any POSIX
- * shell runs it; the last of these programs is there wherever cloud-init is.
+ * With this command sshd asks for the keys lent to the machine, at the address of its name server.
+ * Any POSIX shell runs it; the last of these programs exists wherever cloud-init does.
  */
 const keysProgram = (server: string) => `#!/bin/sh
 # Prints the SSH keys that the cloud lends to this machine now.

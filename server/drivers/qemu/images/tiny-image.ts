@@ -40,7 +40,7 @@ export function whyNoTinyImage({ kernel, initrd }: TinyImage): NoTinyImage | nul
   }
   try {
     const { reason, fix } = JSON.parse(readFileSync(join(kernel, '..', REASON), 'utf8'));
-    // Everyone may read it in the status; they must not learn where this host gets its packages.
+    // Everyone may read it in the status; it must not reveal where this host gets its packages.
     const plain = String(reason).replace(/\S*:\/\/\S*/g, '…');
     return { problem: `${NOT_TRIED.problem}: ${plain}`, fix: String(fix) };
   } catch {
@@ -50,7 +50,7 @@ export function whyNoTinyImage({ kernel, initrd }: TinyImage): NoTinyImage | nul
 
 const LOOK_MS = 500;
 
-/** Resolves when the host no longer builds it. If it is then missing, starts report why. */
+/** Resolves when the host is no longer building it. If it is then missing, starts report why. */
 export async function whenTinyBuilt(tiny: TinyImage, signal: AbortSignal): Promise<void> {
   while (whyNoTinyImage(tiny)?.preparing !== undefined) await sleep(LOOK_MS, undefined, { signal });
 }

@@ -1,4 +1,4 @@
-/** Changes of rows that are collected before they run. */
+/** Collected changes of rows, before they run. */
 import { isBytes } from './cells.ts';
 
 export type Row = readonly unknown[];
@@ -12,7 +12,7 @@ interface RowChange {
 
 interface Update {
   readonly old: Row;
-  /** By place of the column. */
+  /** By index of the column. */
   readonly values: ReadonlyMap<number, unknown>;
 }
 
@@ -31,7 +31,7 @@ export function countOf({ updates, deletes, inserts }: Pending): number {
   return updates.size - lost + deletes.size + inserts.length;
 }
 
-/** The values that tell a row from all others; `keys`: places of the columns. */
+/** The values that identify a row; `keys`: indexes of the columns. */
 export function keyOf(row: Row, keys: readonly number[]): string {
   return JSON.stringify(keys.map((at) => row[at]));
 }
@@ -43,7 +43,7 @@ interface Edit {
   readonly value: unknown;
 }
 
-/** A value that is as it was read is no change. */
+/** An unchanged value is not a change. */
 export function withValue(pending: Pending, { key, old, column, value }: Edit): Pending {
   const values = new Map(pending.updates.get(key)?.values);
   if (value === old[column]) values.delete(column);
@@ -63,14 +63,14 @@ export function withInserted(
   return { ...pending, inserts };
 }
 
-/** Marks a row to be deleted, or takes the mark back. */
+/** Marks a row for deletion, or removes the mark. */
 export function toggleDelete(pending: Pending, key: string, old: Row): Pending {
   const deletes = new Map(pending.deletes);
   if (!deletes.delete(key)) deletes.set(key, old);
   return { ...pending, deletes };
 }
 
-/** Deletes first, so that a new row may take a key over. */
+/** Deletes first, so that a new row may reuse a key. */
 export function changesOf({ updates, deletes, inserts }: Pending, names: readonly string[]): RowChange[] {
   const named = (entries: Iterable<readonly [number, unknown]>) =>
     Object.fromEntries([...entries].map(([at, value]) => [names[at] ?? '', value]));
@@ -87,7 +87,7 @@ export function changesOf({ updates, deletes, inserts }: Pending, names: readonl
   ];
 }
 
-/** The value of typed text: a number stays one where it was one; the engine knows all other types. */
+/** The value of typed text: a number stays a number; the engine converts all other types. */
 export function typedValue(text: string, before: unknown): unknown {
   if (typeof before === 'number' && String(Number(text)) === text) return Number(text);
   if (typeof before === 'boolean' && (text === 'true' || text === 'false')) return text === 'true';

@@ -1,4 +1,4 @@
-/** The filters of the rows: those that hold, and a form for one more. */
+/** The filters of the rows: current ones, and a form to add one. */
 import { FunnelIcon } from '@heroicons/react/24/outline';
 import { Button, NativeSelect, Pill, TextInput } from '@mantine/core';
 import { type FormEvent, useState } from 'react';

@@ -1,4 +1,4 @@
-/** Filters and order of rows, as they stand in the address. */
+/** Filters and order of rows, as stored in the URL. */
 import type { DatabaseRowFilter, DatabaseRowSort } from '../../../../../sdk/index.ts';
 
 export const OPERATORS = [
@@ -27,7 +27,7 @@ export function sortOf(found: unknown): DatabaseRowSort | undefined {
   return descending === true ? { column, descending } : { column };
 }
 
-/** The next order when the head of a column is pressed: up, down, none. */
+/** The next order when a column heading is clicked: ascending, descending, none. */
 export function nextSort(sort: DatabaseRowSort | undefined, column: string): DatabaseRowSort | undefined {
   if (sort?.column !== column) return { column };
   return sort.descending === true ? undefined : { column, descending: true };

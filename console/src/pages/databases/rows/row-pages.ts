@@ -1,4 +1,4 @@
-/** Rows of a table by pages, of which those near the window are read. */
+/** Rows of a table by pages; only pages near the viewport are read. */
 import { keepPreviousData, useQueries } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { DatabaseRows, DatabaseRowsQuery } from '../../../../../sdk/index.ts';
@@ -11,22 +11,22 @@ const PAGE_ROWS = 100;
 export const MOST_ROWS = 400_000;
 
 export interface RowPages {
-  /** The first page: its columns are those of all. */
+  /** The first page: all pages have its columns. */
   readonly first: DatabaseRows | undefined;
   /** Rows to scroll through. */
   readonly count: number;
-  /** Rows that the filter leaves; null: counting takes too long. */
+  /** Number of filtered rows; null: counting takes too long. */
   readonly total: number | null;
   readonly isReading: boolean;
   readonly error: unknown;
   /** undefined: not read yet. */
   readonly rowAt: (index: number) => readonly unknown[] | undefined;
-  /** Has the pages around these rows read. */
+  /** Reads the pages around these rows. */
   readonly show: (from: number, to: number) => void;
   readonly refresh: () => Promise<unknown>;
 }
 
-/** A page in full, also where its rows are too large for one response. */
+/** A complete page, even if its rows are too large for one response. */
 async function readPage(id: string, ask: RowsAsk, { page, signal }: { page: number; signal: AbortSignal }) {
   const skip = page * PAGE_ROWS;
   const read = (more: object) =>

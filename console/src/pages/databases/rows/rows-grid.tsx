@@ -1,4 +1,4 @@
-/** A grid of rows, of which only the part in sight is in the page: any number of rows and columns. */
+/** A grid of rows of which only the visible part is rendered: any number of rows and columns. */
 import { ChevronDownIcon, ChevronUpIcon } from '@heroicons/react/24/outline';
 import { defaultRangeExtractor, type Range, useVirtualizer, type VirtualItem } from '@tanstack/react-virtual';
 import { type KeyboardEvent, type ReactNode, useEffect, useMemo, useRef } from 'react';
@@ -22,7 +22,7 @@ type Columns = DatabaseRows['columns'];
 interface RowsGridProps {
   readonly label: string;
   readonly columns: Columns;
-  /** Rows that widths are taken from. */
+  /** Rows from which widths are computed. */
   readonly sample: readonly (readonly unknown[])[];
   readonly count: number;
   readonly rowAt: (index: number) => readonly unknown[] | undefined;
@@ -30,19 +30,19 @@ interface RowsGridProps {
   readonly active: Place;
   readonly onActive: (place: Place) => void;
   readonly onSort: (column: string) => void;
-  /** These rows are in sight. */
+  /** Called with the visible rows. */
   readonly onShow: (from: number, to: number) => void;
-  /** A key with the focus on the active cell; true: it is taken. */
+  /** A key pressed on the active cell; true: it was handled. */
   readonly onKey?: (event: KeyboardEvent) => boolean;
   readonly onOpen?: (place: Place) => void;
   /** `data-mark` of a row, for styles. */
   readonly markOf?: (row: number) => string | undefined;
   readonly isChanged?: (row: number, column: number) => boolean;
-  /** In place of a cell, as while it is edited. */
+  /** Shown instead of a cell, for example while it is edited. */
   readonly instead?: (place: Place) => ReactNode;
 }
 
-/** Steps of the keys; `page`: rows of a window. */
+/** Movements of the keys; `page`: rows of a window. */
 function moved(key: string, { row, column }: Place, page: number): Place | null {
   const steps: Readonly<Record<string, readonly [number, number]>> = {
     ArrowUp: [-1, 0],
@@ -60,7 +60,7 @@ function moved(key: string, { row, column }: Place, page: number): Place | null 
 
 const within = (value: number, count: number) => Math.max(0, Math.min(count - 1, value));
 
-/** The range in sight, and the one at `also`, so that the focus is not lost. */
+/** The visible range, and the one at `also`, so that the focus is not lost. */
 const around = (also: number) => (range: Range) =>
   [...new Set([...defaultRangeExtractor(range), also])]
     .filter((at) => at < range.count)
@@ -138,7 +138,7 @@ export function RowsGrid(props: RowsGridProps) {
   );
 }
 
-/** The active cell takes the focus over from another cell. */
+/** The active cell gets the focus from another cell. */
 function useFocusOn({ row, column }: Place, box: React.RefObject<HTMLDivElement | null>): void {
   // biome-ignore lint/correctness/useExhaustiveDependencies: when the place changes
   useEffect(() => {
@@ -152,7 +152,7 @@ interface SeenProps {
   readonly seen: readonly VirtualItem[];
 }
 
-/** Takes the place of columns that are not in the page. */
+/** Placeholder for columns that are not rendered. */
 function Gap({ seen, at }: SeenProps & { at: number }) {
   const [before, here] = [seen[at - 1], seen[at]];
   const width = (here?.start ?? 0) - (before?.end ?? 0);

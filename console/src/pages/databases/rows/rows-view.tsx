@@ -1,4 +1,4 @@
-/** The rows of one table: filtered, sorted, and as many as there are. */
+/** The rows of one table: filtered, sorted, any number. */
 import { ArrowPathIcon } from '@heroicons/react/24/outline';
 import { ActionIcon, Group, Stack, Text } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
@@ -108,10 +108,10 @@ export function RowsView({ database: { database_id: id }, table }: RowsViewProps
 const tableOf = ({ name, schema }: DatabaseTable) =>
   schema === null ? { table: name } : { table: name, schema };
 
-/** Rows whose values make the widths of the columns. */
+/** Rows whose values determine the widths of the columns. */
 const SAMPLE_ROWS = 30;
 
-/** Setting a range needs nothing of the last drawing. */
+/** Setting a range does not depend on the last rendering. */
 function useStable(show: RowPages['show']): RowPages['show'] {
   const [stable] = useState(() => ({ show }));
   stable.show = show;

@@ -44,7 +44,7 @@ interface EditingOptions {
   readonly onActive: (place: Place) => void;
 }
 
-/** Rows behind the last are new ones. */
+/** Rows after the last one are new. */
 export function useEditing({ pages, first, active, onActive }: EditingOptions): Editing {
   const [pending, setPending] = useState(NO_CHANGES);
   const [place, setPlace] = useState<Place | null>(null);
@@ -83,7 +83,7 @@ export function useEditing({ pages, first, active, onActive }: EditingOptions): 
   };
   const end = () => {
     setPlace(null);
-    // The cell takes the focus over from its field.
+    // The cell gets the focus back from its field.
     setTimeout(() => document.querySelector<HTMLElement>('[role=grid] [data-active]')?.focus());
   };
   return {
@@ -130,7 +130,7 @@ export function useEditing({ pages, first, active, onActive }: EditingOptions): 
 interface CellFieldProps {
   readonly label: string;
   readonly text: string;
-  /** null: given up. */
+  /** null: cancelled. */
   readonly onEnd: (typed: string | null) => void;
 }
 
@@ -140,7 +140,7 @@ function CellField({ label, text: before, onEnd }: CellFieldProps) {
   const finish = (value: string | null) => {
     if (isOver) return;
     setOver(true);
-    // Text that is as it was stays NULL, or a default.
+    // Unchanged text keeps NULL, or a default.
     onEnd(value === before ? null : value);
   };
   return (

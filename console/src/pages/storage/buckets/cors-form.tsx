@@ -1,4 +1,4 @@
-/** The websites whose scripts may reach a bucket. */
+/** The websites whose scripts may access a bucket. */
 import { MultiSelect, NumberInput, TagsInput } from '@mantine/core';
 import type { BucketCorsRule } from '../../../../../sdk/index.ts';
 import { s3Text } from '../../../texts/s3-text.ts';

@@ -1,4 +1,4 @@
-/** Type and metadata of an object, edited on the page. A value that was no text stays JSON. */
+/** Type and metadata of an object, edited on the page. Values other than text are shown as JSON. */
 
 import { PlusIcon, XMarkIcon } from '@heroicons/react/24/outline';
 import { ActionIcon, Button, Group, Stack, Text, TextInput } from '@mantine/core';
@@ -143,7 +143,7 @@ function metadataOf(labels: readonly Label[]): Record<string, unknown> {
   return Object.fromEntries(labels.map(({ name, value, isJson }) => [name, isJson ? asJson(value) : value]));
 }
 
-/** The text itself when it is no JSON any more. */
+/** The text itself if it is no longer JSON. */
 function asJson(value: string): unknown {
   try {
     return JSON.parse(value);

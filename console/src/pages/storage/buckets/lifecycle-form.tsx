@@ -14,7 +14,7 @@ import { type Row, RuleFrame, rowsOf, rulesOf, SettingRows } from './setting-row
 
 const words = s3Text.lifecycle;
 
-/** Members that hold a number of days, or of versions. */
+/** Members that are a number of days, or of versions. */
 const NUMBERS = {
   days: words.days,
   noncurrent_days: words.noncurrentDays,

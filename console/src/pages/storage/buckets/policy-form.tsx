@@ -1,4 +1,4 @@
-/** The policy of a bucket, as the JSON that S3 clients know. */
+/** The policy of a bucket, in the JSON of S3 clients. */
 import { Button, Group, Stack, Text, Textarea, Title } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
@@ -93,7 +93,7 @@ function shown(policy: Policy | null): string {
   return policy === null ? '' : JSON.stringify(policy, null, 2);
 }
 
-/** An empty field is no policy. */
+/** An empty field means no policy. */
 function parsed(written: string): { policy: Policy | null; problem?: string } {
   if (written.trim() === '') return { policy: null };
   try {

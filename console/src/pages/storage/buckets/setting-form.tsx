@@ -13,13 +13,13 @@ import { changedSettings } from '../queries.ts';
 /** Props of the form of a setting. */
 export interface SettingProps<N extends keyof BucketSettings> {
   readonly bucket: string;
-  /** The value that was read; null: not set. */
+  /** The stored value; null: not set. */
   readonly value: BucketSettings[N];
 }
 
 interface SettingFormOptions<Values> {
   readonly bucket: string;
-  /** The values that were read. */
+  /** The stored values. */
   readonly values: Values;
   readonly changeOf: (values: Values) => BucketSettingsChange;
   /** The notice after saving. */
@@ -84,7 +84,7 @@ interface SettingSectionProps {
   readonly children: ReactNode;
 }
 
-/** A form with a title of its own, on a page of several. */
+/** A form with its own title, on a page of several. */
 export function SettingSection({ id, title, lead, form, children }: SettingSectionProps) {
   return (
     <Stack component="section" gap="xs" aria-labelledby={id}>

@@ -54,7 +54,7 @@ export function UploadsTab({ bucket }: { bucket: string }) {
   );
 }
 
-/** Browsers forget which file it was: it is chosen again, and its bytes are compared. */
+/** Browsers do not keep the file: the user chooses it again, and its bytes are compared. */
 function Resume({ bucket, upload: { upload_id: uploadId, name } }: { bucket: string; upload: OpenUpload }) {
   return (
     <FileButton onChange={(file) => file !== null && uploadQueue.add([{ file, bucket, name, uploadId }])}>

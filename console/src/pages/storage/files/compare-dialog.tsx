@@ -1,4 +1,4 @@
-/** Two versions of a text, and what changed from one to the other. */
+/** Two versions of a text, and their differences. */
 import { Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useMemo } from 'react';
@@ -57,7 +57,7 @@ function Changes({ before, after }: { before: string; after: string }) {
   );
 }
 
-/** Signs stand before the lines, as colours are not seen by everyone. */
+/** Lines have signs too, because not everyone sees colours. */
 function Part({ part, isFirst, isLast }: { part: DiffPart; isFirst: boolean; isLast: boolean }) {
   const { kind, lines } = part;
   if (kind === 'gone') return <del>{lines.map((line) => `− ${line}`).join('\n')}</del>;

@@ -3,7 +3,7 @@
 export interface CsvTable {
   readonly columns: readonly CsvColumn[];
   readonly rows: readonly (readonly string[])[];
-  /** There are more rows, or more columns, than are given. */
+  /** There are more rows or columns than returned. */
   readonly isCut: boolean;
 }
 
@@ -15,7 +15,7 @@ export interface CsvColumn {
 const MOST_COLUMNS = 200;
 const DELIMITERS = [',', ';', '\t', '|'];
 
-/** At most `most` rows below the heading. `isWhole`: the text ends where the file does, not within a row. */
+/** At most `most` rows below the heading. `isWhole`: the text is complete, not cut within a row. */
 export function readCsv(text: string, { most, isWhole }: { most: number; isWhole: boolean }): CsvTable {
   const body = text.startsWith('\ufeff') ? text.slice(1) : text;
   const all = rowsOf(body, delimiterOf(body), most + 2);

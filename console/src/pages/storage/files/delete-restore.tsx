@@ -1,6 +1,6 @@
 /**
- * Deleting objects and bringing them back. Where versions are kept, deleting happens at once and can be
- * undone; elsewhere the bytes would be gone, so it is asked first.
+ * Deleting and restoring objects. If versions are kept, deleting is immediate and can be undone;
+ * elsewhere the bytes would be lost, so it asks first.
  */
 
 import { useMutation } from '@tanstack/react-query';
@@ -64,14 +64,14 @@ export function useDelete({ bucket, isVersioned, onDone }: DeleteOptions) {
   };
 }
 
-/** The name that is typed before folders are deleted: the folder's, or the bucket's for several. */
+/** The name to type before folders are deleted: the folder's, or the bucket's for several. */
 function nameOf(targets: readonly Target[], bucket: string): string {
   const [first] = targets;
   if (targets.length > 1 || first === undefined) return bucket;
   return first.name.split('/').at(-2) ?? bucket;
 }
 
-/** A delete marker: without it the object is back. */
+/** A delete marker: removing it restores the object. */
 interface Marker {
   readonly id: string;
   readonly version_id: string;
@@ -80,7 +80,7 @@ interface Marker {
 interface Deletion {
   readonly count: number;
   readonly markers: readonly Marker[];
-  /** Why some are still there. */
+  /** Why some were not deleted. */
   readonly failure: unknown;
 }
 

@@ -83,7 +83,7 @@ function ChooseCell({ entry, label, isChosen, canChoose, onChoose }: FileCellsPr
   );
 }
 
-/** A menu of its own for each row costs most of the time while one scrolls: it comes when it is wanted. */
+/** Rendering a menu for each row would take most of the time while scrolling, so it is rendered on demand. */
 function MenuCell({ entry, label, onAct }: FileCellsProps) {
   const [isWanted, setWanted] = useState(false);
   const name = text.storage.actionsOf(sayName(label === '' ? entry.name : label));

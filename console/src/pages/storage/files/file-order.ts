@@ -1,7 +1,7 @@
 /**
- * The order in which people read a folder: folders first, `2.txt` before `10.txt`, `Été` beside `ete`. The
- * cloud lists names in byte order, page by page, as S3 does: only a list that is there as a whole can be put
- * in another order without rows coming in between later.
+ * The natural order of a folder: folders first, `2.txt` before `10.txt`, `Été` beside `ete`. The
+ * cloud lists names in byte order, page by page, like S3: only a completely loaded list can be
+ * sorted differently without rows being inserted later.
  */
 
 /** `object` is null for a folder. */

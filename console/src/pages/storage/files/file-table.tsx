@@ -39,7 +39,7 @@ export function FileTable(props: FileTableProps) {
   const { act } = actions;
   const table = useRef<HTMLDivElement>(null);
   const navigate = useNavigate({ from: '/storage/$bucket' });
-  // The details go along with the arrows.
+  // The details follow the arrow keys.
   const show = ({ object }: BucketEntry) => {
     if (search.object === undefined || object === null) return;
     void navigate({
@@ -73,7 +73,7 @@ export function FileTable(props: FileTableProps) {
         <FileRows
           bucket={bucket}
           entries={entries}
-          // Names that are found are shown whole.
+          // Names in search results are shown in full.
           skipped={search.find === undefined ? prefix.length : 0}
           chosen={chosen}
           canChoose={canChoose}
@@ -121,20 +121,20 @@ function useKeys(
 
 /** Only rows near the viewport are rendered; further ones are loaded while scrolling. */
 const ROW_PX = 44;
-/** Rows before the end at which more are read. */
+/** More rows are read this many rows before the end. */
 const AHEAD = 120;
 
 interface FileRowsProps {
   readonly bucket: string;
   readonly entries: readonly BucketEntry[];
-  /** Characters of names that are not shown. */
+  /** Characters of names that are hidden. */
   readonly skipped: number;
   readonly chosen: Chosen;
   readonly canChoose: (entry: BucketEntry) => boolean;
   readonly onChoose: Selection['choose'];
   /** Absent: rows have no menu. */
   readonly onAct: FileActions['act'] | undefined;
-  /** Files that were dragged are in another folder. */
+  /** Dragged files were moved to another folder. */
   readonly onMoved: () => void;
   /** Id of the file whose details are shown. */
   readonly opened: string | undefined;
@@ -265,7 +265,7 @@ function SortableHead({ column, label, search, className }: SortableHeadProps) {
   const navigate = useNavigate({ from: '/storage/$bucket' });
   const { sort = 'name', order = 'asc' } = search;
   const isSorted = sort === column;
-  // Large and new files are looked for more often.
+  // People look for large and new files more often.
   const first = column === 'name' ? 'asc' : 'desc';
   const next = isSorted ? (order === 'asc' ? 'desc' : 'asc') : first;
   const Arrow = order === 'asc' ? ChevronUpIcon : ChevronDownIcon;

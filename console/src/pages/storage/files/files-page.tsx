@@ -29,12 +29,12 @@ import { ObjectPanel } from './object-panel.tsx';
 import { PathBar } from './path-bar.tsx';
 import { UnfinishedNote } from './unfinished-note.tsx';
 
-/** React does not know it. */
+/** An attribute that React does not support. */
 const FOLDERS = { webkitdirectory: '' };
 const SEARCH_AFTER_MS = 250;
 /** From this width on, a file is shown beside the list. */
 const WIDE = '(min-width: 1200px)';
-/** A folder that comes in this many pages, 1,200 entries, is shown in the order in which people read. */
+/** A folder of at most this many pages, 1,200 entries, is shown in natural order. */
 const ORDERED_PAGES = 2;
 const NOTHING = { search: MagnifyingGlassIcon, deleted: TrashIcon, folder: ArrowUpTrayIcon };
 
@@ -48,7 +48,7 @@ export function FilesPage() {
   const { sort, order = 'asc' } = search;
   const isByName = sort === undefined && find === '' && !deleted;
   const isWhole = isByName && !hasNextPage && (read?.pages.length ?? 0) <= ORDERED_PAGES;
-  // A folder of a thousand is read to its end, to be put in order.
+  // A folder of a thousand is read completely, to be sorted.
   const isShort = isByName && hasNextPage && (read?.pages.length ?? 0) < ORDERED_PAGES;
   useEffect(() => {
     if (isShort && !isFetching) void fetchNextPage();
@@ -60,7 +60,7 @@ export function FilesPage() {
   const isVersioned = bucket.data?.versioning === true;
   const isWide = useMediaQuery(WIDE, undefined, { getInitialValueInEffect: false });
   const opened = object === undefined ? undefined : { bucket: name, id: object, isVersioned };
-  // Without a list, nothing can be beside it.
+  // Without a list, details cannot be shown beside it.
   const isBeside = opened !== undefined && isWide && tab === undefined && (entries?.length ?? 0) > 0;
   const download = useDownload('downloadFolder', [name], prefix === '' ? {} : { prefix });
   return (

@@ -1,4 +1,4 @@
-/** One call per object: several at a time, as fast as the cloud accepts them. */
+/** One call per object: several at a time, at the rate that the cloud accepts. */
 import { CloudError } from '../../../../../sdk/index.ts';
 import { cloud } from '../../../cloud.ts';
 
@@ -11,7 +11,7 @@ export interface Target {
 /** Maximum concurrent calls. */
 const AT_ONCE = 6;
 
-/** The objects that these are, page by page. */
+/** The selected objects, page by page. */
 export async function* objectsOf(
   bucket: string,
   targets: readonly Target[],
@@ -36,7 +36,7 @@ export async function eachOf<T>(
   await Promise.all(Array.from({ length: AT_ONCE }, worker));
 }
 
-/** A large folder needs more calls than the cloud accepts in seconds: it says when to continue. */
+/** A large folder needs more calls than the cloud accepts within seconds: it says when to continue. */
 export async function patiently<T>(call: () => Promise<T>): Promise<T> {
   for (;;) {
     try {

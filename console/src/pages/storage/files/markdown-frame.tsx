@@ -1,6 +1,7 @@
 /**
- * Markdown as a page of its own: in a frame without scripts and without an origin, which may load nothing.
- * HTML in it is text, pictures are their words, and only links to the web and to mail are links.
+ * Markdown as a separate document: in a frame without scripts and without an origin, which may load
+ * nothing. HTML in it is shown as text, pictures as their alternative text, and only web and mail
+ * links are links.
  */
 import { useComputedColorScheme, useMantineStyleNonce } from '@mantine/core';
 import MarkdownIt from 'markdown-it';

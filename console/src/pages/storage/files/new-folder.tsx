@@ -9,7 +9,7 @@ import { folderOf } from './relocating.ts';
 
 interface NewFolderProps {
   readonly isOpen: boolean;
-  /** The folder that it is in. */
+  /** The parent folder. */
   readonly prefix: string;
   readonly onClose: () => void;
 }

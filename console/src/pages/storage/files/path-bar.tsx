@@ -1,4 +1,4 @@
-/** Storage › bucket › folder › folder, each a link; or the path as text, to be typed or pasted. */
+/** Storage › bucket › folder › folder, each a link; or the path as text, to type or paste. */
 
 import { PencilSquareIcon } from '@heroicons/react/24/outline';
 import { ActionIcon, Breadcrumbs, Group, TextInput } from '@mantine/core';

@@ -1,6 +1,7 @@
 /**
- * A preview of an object. Images, audio, video and PDF come from the data origin by a link of one hour; the
- * policy of the data origin puts the PDF's frame in a sandbox. Text is shown as plain text.
+ * A preview of an object. Images, audio, video and PDF come from the data origin by a link valid
+ * for one hour; the data origin's policy puts the PDF's frame in a sandbox. Text is shown as plain
+ * text.
  */
 
 import { Text } from '@mantine/core';
@@ -35,7 +36,7 @@ function kindOf(object: StorageObjectDetails): Kind {
   return isText(object) ? 'text' : 'none';
 }
 
-/** Text that is short enough to be shown. */
+/** Text short enough to be shown. */
 export function isText({ mime_type, size }: Pick<StorageObjectDetails, 'mime_type' | 'size'>): boolean {
   return TEXT_TYPE.test(mime_type) && size <= TEXT_MAX_BYTES;
 }
@@ -80,7 +81,7 @@ function LinkedPreview({ object, kind }: { object: StorageObjectDetails; kind: L
   });
   if (data === undefined) return <Refused error={error} />;
   if (kind === 'image') return <img src={data.cdn_url} alt={name} />;
-  // Chromium shows no PDF in a frame with `sandbox`; the header of the data origin says the same.
+  // Chromium shows no PDF in a frame with `sandbox`; the data origin's header has the same effect.
   if (kind === 'pdf') return <iframe src={`${data.cdn_url}#navpanes=0`} title={name} />;
   // biome-ignore lint/a11y/useMediaCaption: nobody gave any
   return kind === 'video' ? <video src={data.cdn_url} controls /> : <audio src={data.cdn_url} controls />;

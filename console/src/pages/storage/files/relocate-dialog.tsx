@@ -27,20 +27,20 @@ import {
 export interface Wish {
   readonly kind: Relocation;
   readonly targets: readonly Target[];
-  /** The target folder, if known: then nothing is asked unless names are taken. */
+  /** The target folder, if known: then the dialog asks only about name conflicts. */
   readonly to?: string;
 }
 
 interface RelocateDialogProps extends Wish {
   readonly bucket: string;
-  /** The folder that is shown. */
+  /** The displayed folder. */
   readonly prefix: string;
-  /** Something was done. */
+  /** Called after changes. */
   readonly onDone: () => void;
   readonly onClose: () => void;
 }
 
-/** Names that a question shows. */
+/** Maximum names listed in a question. */
 const NAMES_SHOWN = 3;
 
 export function RelocateDialog(props: RelocateDialogProps) {

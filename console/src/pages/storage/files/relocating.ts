@@ -39,15 +39,15 @@ export function parentOf(name: string): string {
   return name.slice(0, name.lastIndexOf('/', name.length - 2) + 1);
 }
 
-/** ` /photos/2026` → `photos/2026/`; nothing is the top of the bucket. */
+/** ` /photos/2026` → `photos/2026/`; empty: the top of the bucket. */
 export function folderOf(typed: string): string {
   const folder = typed.trim().replace(/^\/+|\/+$/g, '');
   return folder === '' ? '' : `${folder}/`;
 }
 
 /**
- * All of them before the first call: what is moved within its own folder would be listed again. Throws
- * CloudError.
+ * All of them before the first call: otherwise, objects moved within their own folder would be
+ * listed again. Throws CloudError.
  */
 export async function stepsOf(bucket: string, targets: readonly Target[], place: Place): Promise<Step[]> {
   const folder = folderOf(place.folder);

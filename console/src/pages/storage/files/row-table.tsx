@@ -1,4 +1,4 @@
-/** Rows of a file, few enough to be in the page; texts of files stay texts. */
+/** Rows of a file, few enough to render all; texts of files are not translated. */
 import { ChevronDownIcon, ChevronUpIcon } from '@heroicons/react/24/outline';
 import { useState } from 'react';
 import { text } from '../../../texts/text.ts';

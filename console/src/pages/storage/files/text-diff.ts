@@ -50,12 +50,12 @@ function changesOf(a: readonly string[], b: readonly string[]): DiffPart[] | und
   return undefined;
 }
 
-/** Whether diagonal `k` is reached best by a new line. */
+/** Whether an added line reaches diagonal `k` further. */
 function isDown(reach: ReadonlyMap<number, number>, k: number, changes: number): boolean {
   return k === -changes || (k !== changes && (reach.get(k - 1) ?? -1) < (reach.get(k + 1) ?? -1));
 }
 
-/** The way back from the end of both. */
+/** The path back from the end of both. */
 function partsOf(
   a: readonly string[],
   b: readonly string[],

@@ -1,4 +1,4 @@
-/** A word about uploads that broke off, in the bucket that they are for. */
+/** A note about interrupted uploads, in their bucket. */
 import { Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useSyncExternalStore } from 'react';

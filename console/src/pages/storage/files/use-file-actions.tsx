@@ -1,4 +1,4 @@
-/** Actions for files and folders, and the windows that they need. */
+/** Actions for files and folders, and their windows. */
 import { useMutation } from '@tanstack/react-query';
 import { type ReactNode, useCallback, useRef, useState } from 'react';
 import type { BucketEntry } from '../../../../../sdk/index.ts';
@@ -30,7 +30,7 @@ export interface FileActions {
 interface FileActionsOptions {
   readonly bucket: string;
   readonly isVersioned: boolean;
-  /** The folder that is shown. */
+  /** The displayed folder. */
   readonly prefix: string;
   readonly onDone: () => void;
 }
@@ -82,7 +82,7 @@ export function useFileActions({ bucket, isVersioned, prefix, onDone }: FileActi
   return { act, busy, windows };
 }
 
-/** A file as it is, a folder or several entries as a zip. */
+/** A file unchanged, a folder or several entries as a zip. */
 async function downloadOf(bucket: string, targets: readonly Target[]): Promise<DownloadTarget> {
   const [first] = targets;
   if (targets.length === 1 && first !== undefined) {
@@ -93,7 +93,7 @@ async function downloadOf(bucket: string, targets: readonly Target[]): Promise<D
   return ['downloadFolder', [bucket], { selection: selection_id }];
 }
 
-/** One link per line, in the order of the list; each lives as long as the cloud lets links live by itself. */
+/** One link per line, in the order of the list; each is valid for the cloud's default time. */
 async function copyLinks(targets: readonly Target[]): Promise<number> {
   const links = new Map<string, string>();
   await eachOf(targets, async ({ id }) => {

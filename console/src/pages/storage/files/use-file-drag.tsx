@@ -1,4 +1,4 @@
-/** Dragging files and folders onto a folder, or onto the path above the list: they are moved there. */
+/** Dragging files and folders onto a folder, or onto the path above the list, moves them there. */
 import { type DragEvent, type ReactNode, useState } from 'react';
 import { lazyPart } from '../../../parts/lazy-part.tsx';
 import classes from '../storage.module.css';
@@ -11,7 +11,7 @@ const RelocateDialog = lazyPart(() => import('./relocate-dialog.tsx').then((made
 interface Dragged {
   readonly bucket: string;
   readonly targets: readonly Target[];
-  /** They were moved. */
+  /** Called after they were moved. */
   readonly onDone: () => void;
 }
 

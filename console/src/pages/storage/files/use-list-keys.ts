@@ -6,9 +6,9 @@ export interface ListKeys {
   /** Selects a row, or with `isRange` all up to it; without `isChosen`, toggles it. */
   readonly choose: (index: number, isChosen?: boolean, isRange?: boolean) => void;
   readonly chooseAll: () => void;
-  /** False: nothing was chosen. */
+  /** False: there was no selection. */
   readonly clear: () => boolean;
-  /** The focus went to another row. */
+  /** The focus moved to another row. */
   readonly moved: (index: number) => void;
   readonly rename: (index: number) => void;
   readonly remove: (index: number) => void;
@@ -30,7 +30,7 @@ export function useListKeys(table: RefObject<HTMLElement | null>, keys: ListKeys
   }, [table]);
 }
 
-/** True if the key did something. */
+/** True if the key was handled. */
 function pressed(element: HTMLElement, event: KeyboardEvent, keys: ListKeys): boolean {
   const { key, shiftKey, ctrlKey, metaKey } = event;
   const target = event.target as HTMLElement;

@@ -87,7 +87,7 @@ export function VersionTimeline({ object }: { object: StorageObjectDetails }) {
 interface VersionActionsProps {
   readonly version: StorageObject;
   readonly isBusy: boolean;
-  /** Absent: it is no text, or there is nothing to compare it with. */
+  /** Absent: not text, or there is no version to compare with. */
   readonly onCompare: ((versionId: string) => void) | undefined;
   readonly onRestore: (versionId: string) => void;
   readonly onDelete: (versionId: string) => void;

@@ -1,4 +1,4 @@
-/** The account's encryption keys, which S3 clients name: create, disable, enable, delete. */
+/** The account's encryption keys, named by S3 clients: create, disable, enable, delete. */
 import { KeyIcon, PlusIcon } from '@heroicons/react/24/outline';
 import { Badge, Button, Code, Group, TextInput } from '@mantine/core';
 import { useMutation, useQuery } from '@tanstack/react-query';

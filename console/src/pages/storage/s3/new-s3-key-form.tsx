@@ -1,4 +1,4 @@
-/** A key for an S3 client: a set of rights that fits a purpose, and afterwards the secret and the set-up. */
+/** A key for an S3 client: a set of rights for a purpose, then the secret and the configuration. */
 import { Alert, Button, Code, Group, Select, Stack, Switch, Text, TextInput, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import type { CreatedAccessKey, NewAccessKey } from '../../../../../sdk/index.ts';

@@ -1,4 +1,4 @@
-/** The keys that S3 clients use: what each may do, and whether it works. */
+/** The keys of S3 clients: their rights, and whether they work. */
 import { Badge, Button, Code, Group, Stack, Text } from '@mantine/core';
 import { useState } from 'react';
 import type { AccessKey } from '../../../../../sdk/index.ts';

@@ -1,4 +1,4 @@
-/** Shared links as a table: how often they were opened, when they end, and a button that ends one now. */
+/** Shared links as a table: downloads, expiry, and a button that ends one now. */
 import { LinkIcon } from '@heroicons/react/24/outline';
 import { Badge, Button, Group, Stack, Text } from '@mantine/core';
 import { useMutation, useQuery } from '@tanstack/react-query';
@@ -16,7 +16,7 @@ import { sharesQuery } from '../queries.ts';
 
 const words = sharingText;
 
-/** All links to what is in a bucket. */
+/** All links to the contents of a bucket. */
 export function LinksTab({ bucket }: { bucket: string }) {
   const shares = useQuery(sharesQuery);
   return (
@@ -78,7 +78,7 @@ function State({ share: { state, has_password: hasPassword } }: { share: Share }
   );
 }
 
-/** Ends at once: a new link is made in a moment. */
+/** Ends at once, without a question: a new link is quickly created. */
 function End({ share }: { share: Share }) {
   const end = useMutation({
     mutationFn: () => cloud.endShare(share.share_id),

@@ -1,4 +1,4 @@
-/** Links to a file or folder for those without an account: made with an end, and ended at any time. */
+/** Links to a file or folder for people without an account: created with an expiry, and ended at any time. */
 
 import { Button, Group, NumberInput, PasswordInput, Select, Stack, Text, TextInput } from '@mantine/core';
 import { useMutation, useQuery } from '@tanstack/react-query';
@@ -54,7 +54,7 @@ export function SharePanel({ bucket, name }: Shared) {
     onSuccess: () => setPassword(''),
   });
   const own = (shares.data ?? []).filter((each) => each.bucket === bucket && each.name === name);
-  // The new link is above, with its code.
+  // The new link is shown above, with its QR code.
   const others = own.filter(({ share_id }) => share_id !== make.data?.share_id);
   const isThere = make.data !== undefined && own.some(({ share_id }) => share_id === make.data.share_id);
   return (
@@ -137,7 +137,7 @@ export function ShareDialog({ onClose, ...shared }: Shared & { readonly onClose:
   );
 }
 
-/** Dark on white in both themes: cameras want it so. */
+/** Dark on white in both themes, as cameras require. */
 function QrCode({ value }: { value: string }) {
   const code = qrcode(0, 'L');
   code.addData(value);

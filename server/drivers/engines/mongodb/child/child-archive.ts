@@ -1,4 +1,4 @@
-/** Whole databases: an archive of what is in use, and the making of a database of one that a tenant sent. */
+/** Whole databases: creates archives of open ones, and databases from tenants' archives. */
 import { closeSync, openSync, readdirSync, rmSync, writeSync } from 'node:fs';
 import { backup, DatabaseSync } from 'node:sqlite';
 import { setImmediate as turn } from 'node:timers/promises';
@@ -30,7 +30,7 @@ const BATCH_DOCUMENTS = 1000;
 const BATCH_BYTES = 4 * 2 ** 20;
 const CONTEXT = { readOnly: false };
 
-/** Throws CommandError for what the engine refuses. */
+/** Throws CommandError for operations that the engine refuses. */
 function ask(database: DocumentDatabase, command: Document): Document {
   return done(database.run(command, CONTEXT));
 }
@@ -49,8 +49,8 @@ interface Archived {
 }
 
 /**
- * Writes the archive of all databases into the file `target`, each as of one moment, while others write: of
- * copies that are made in one step each, on another thread.
+ * Writes an archive of all databases to the file `target`, each as of one moment, while others
+ * write: from copies that are made in one step each, on another thread.
  */
 export function copyHandler(all: () => readonly Archived[], target: string): Handler {
   const remove = () => {
@@ -176,8 +176,8 @@ function asDocument(document: unknown): Document {
 }
 
 /**
- * Makes the file `file` from an untrusted archive, and those of databases for tests beside it, and writes all
- * of it to the disk. The answer's `fault` says why it cannot be used; null: it can.
+ * Creates the file `file` from an untrusted archive, and those of test databases beside it, and
+ * syncs them. The answer's `fault` is the reason for refusing it; null: usable.
  */
 export const checkHandler: Handler = async ({ head }) => {
   const [file, name] = [String(head.file), String(head.name)];

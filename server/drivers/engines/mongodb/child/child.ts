@@ -1,6 +1,6 @@
 /**
- * The process that has one tenant's documents open: all that a driver sends is looked into here. The first
- * call is `open`, or, of an archive that a tenant sent, `check`.
+ * The process with one tenant's open documents: everything that a driver sends is parsed here. The
+ * first call is `open`, or `check` for an archive from a tenant.
  */
 import { setImmediate as turn } from 'node:timers/promises';
 import type { Document } from 'bson';

@@ -1,6 +1,6 @@
 /**
- * A tenant's database in its own process, with those for tests beside it: what executes commands, and what
- * was counted.
+ * A tenant's database in its own process, with its test databases: executes commands, and counts
+ * them.
  */
 import { type Document, Double } from 'bson';
 import {

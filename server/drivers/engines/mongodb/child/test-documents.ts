@@ -1,6 +1,6 @@
 /**
- * Databases for tests of one tenant, which the first command that names one makes: a file each, beside that
- * of the tenant's database. One without collections is none, and its file goes.
+ * Test databases of one tenant, created by the first command that names one: a file each, beside
+ * that of the tenant's database. The file of a database without collections is removed.
  */
 import { closeSync, fsyncSync, openSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -9,7 +9,7 @@ import { type CommandContext, CommandError, DocumentDatabase } from '../../../..
 import { systemClock } from '../../../../platform/clock.ts';
 import { MOST_TEST_DATABASES } from '../../shared/test-databases.ts';
 
-/** Their names as letters that any file may have. */
+/** Their names in letters valid for any file name. */
 const FILE = /^test\.((?:[0-9a-f]{2})+)\.sqlite$/;
 /** Each open database has caches. */
 const MOST_OPEN = 8;
@@ -28,7 +28,7 @@ export class TestDocuments {
   readonly #limitBytes: TestDocumentsOptions['limitBytes'];
   /** Bytes of each closed database; 0 for an open one. */
   readonly #bytes = new Map<string, number>();
-  /** In the order of their uses. */
+  /** In order of use. */
   readonly #open = new Map<string, DocumentDatabase>();
 
   constructor({ beside, limitBytes }: TestDocumentsOptions) {

@@ -16,7 +16,7 @@ export interface MongodbDeployment {
   address(): OperatorMongodb;
   /** A connection as administrator. */
   client(): MongoClient;
-  /** Null: it was not found good yet. */
+  /** Null: it was not checked yet. */
   facts(): Pick<MongodbFacts, 'version' | 'isReplicaSet'> | null;
   /** Secret from which all passwords of our users are derived. */
   secret(): Buffer;

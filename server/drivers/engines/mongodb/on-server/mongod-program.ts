@@ -23,7 +23,7 @@ export interface Mongod {
 /** Path of the program; null: not installed. */
 export const mongodPath = (): string | null => findHostProgram('mongod');
 
-/** Asks again each time: packages come and go while we run. `series`: of the data there are; null: any. */
+/** Checks again each time: packages come and go while we run. `series`: of the existing data; null: any. */
 export async function findMongod(series: string | null, path = mongodPath()): Promise<Mongod | NoPrograms> {
   const found = path === null ? null : await describe(path);
   if (series !== null && found?.series !== series) {

@@ -1,6 +1,6 @@
 /**
- * A `mongod` as a server that we look after. None could be had to try it with: what is asked of it follows
- * MongoDB's manual, and the tests run a stand-in.
+ * A `mongod` as a managed server. It was never run with a real one, because none is available: its
+ * options follow MongoDB's manual, and the tests use a stand-in.
  */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';

@@ -124,7 +124,7 @@ async function letsAnybodyIn(address: OperatorMongodb): Promise<boolean> {
   }
 }
 
-/** Null: it will do. */
+/** Null: it is sufficient. */
 export function unmetNeed(
   facts: { version: string; isSharded: boolean; missing: readonly string[]; letsAnybodyIn: boolean },
   { setting }: Pick<OperatorMongodb, 'setting'>,

@@ -70,8 +70,8 @@ async function* batchesOf(db: Db, name: string, session: ClientSession | null): 
 }
 
 /**
- * Reads all of an archive, then makes its collections beside those there are, and only then replaces these.
- * Throws BrokenArchive.
+ * Reads all of an archive, then creates its collections beside the existing ones, and only then
+ * replaces these. Throws BrokenArchive.
  */
 export async function loadArchive(db: Db, open: () => number, { signal, leftOut }: LoadHow): Promise<void> {
   for (const _ of new ArchiveContents(open(), BATCH).batches()) await turn();

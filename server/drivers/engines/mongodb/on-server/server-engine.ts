@@ -1,6 +1,7 @@
 /**
- * A MongoDB server as an engine, the operator's or the one of this host: each database has users of its own.
- * By the driver alone; never run against a MongoDB server: none could be had (docs/databases/mongodb.md).
+ * A MongoDB server as an engine, the operator's or the one of this host: each database has its own
+ * users. Uses only the driver; never run against a MongoDB server, because none is available
+ * (docs/databases/mongodb.md).
  */
 import { closeSync, mkdirSync, openSync, rmSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** Users and databases on the operator's MongoDB: each user is kept in the one database it may use. */
+/** Users and databases on the operator's MongoDB: each user is limited to one database. */
 import type { Db, Document, MongoClient } from 'mongodb';
 import type { Access } from '../../../../databases/engine.ts';
 
@@ -102,7 +102,7 @@ function restrictionsOf(listed: unknown): unknown[] {
   return Array.isArray(listed) ? listed.flat() : [];
 }
 
-/** False: it failed because it was so already. */
+/** False: it failed because the state was reached already. */
 async function unless(code: number, work: Promise<unknown>): Promise<boolean> {
   try {
     await work;

@@ -1,4 +1,4 @@
-/** One connection of a driver: takes its messages one after the other and answers each. */
+/** One connection of a driver: reads its messages one by one and answers each. */
 import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Document, deserialize, serialize } from 'bson';
@@ -18,13 +18,13 @@ import {
 } from './connection-commands.ts';
 import type { Login, TenantLogins } from './tenant-logins.ts';
 
-/** For commands that are read here and not in the process of a database. */
+/** For commands that are handled here and not in the process of a database. */
 const MAX_OWN_BYTES = 32 * 1024;
 /** For a reply that the client does not read. */
 const DRAIN_MS = 60_000;
 /** For the first message of a connection, encryption included. */
 const FIRST_MS = 5000;
-/** Idle timeout of an unauthenticated connection; monitors of drivers ask at least every minute. */
+/** Idle timeout of an unauthenticated connection; drivers' monitors send a command at least every minute. */
 const STRANGER_IDLE_MS = 2 * 60_000;
 /** Messages of an unauthenticated connection: burst, and per second. Responses cost more than requests. */
 const STRANGER_MESSAGES = 50;
@@ -37,11 +37,11 @@ export interface ConnectionDeps {
   readonly admit: (login: Login, connection: ClientConnection) => void;
   /** Called after a logout; the connection is unauthenticated again. */
   readonly loggedOut: (connection: ClientConnection) => void;
-  /** A message came. */
+  /** A message arrived. */
   readonly heard: (connection: ClientConnection) => void;
   /** Resolves when that database may receive a large message; call the result to end the turn. */
   readonly takeTurn: (database: string) => Promise<() => void>;
-  /** Has a command executed; resolves with the reply. Never rejects. */
+  /** Executes a command; resolves with the reply. Never rejects. */
   readonly execute: (database: EngineDatabase, sections: Buffer) => Promise<Uint8Array>;
   readonly sessionsOf: (database: string) => number;
   /** Resolves with the socket to read from: a new one if the client asks for TLS. */
@@ -60,7 +60,7 @@ export class ClientConnection implements Connected {
   #messagesLeft = STRANGER_MESSAGES;
   #countedAt: number;
 
-  /** `host`: the client's address, which may be another than the socket's. */
+  /** `host`: the client's address, which may differ from the socket's. */
   constructor(id: number, { socket, host }: { socket: Socket; host: string }, deps: ConnectionDeps) {
     this.id = id;
     this.host = host;
@@ -97,14 +97,14 @@ export class ClientConnection implements Connected {
         if (this.login.isExhausted) break;
       }
     } catch {
-      // A protocol error or a disconnect: no one to answer.
+      // A protocol error or a disconnect: no reply is possible.
     } finally {
       clearTimeout(first);
       this.end();
     }
   }
 
-  /** At once, whatever it does. */
+  /** At once, whatever it is doing. */
   end(): void {
     this.#socket.destroy();
   }

@@ -22,7 +22,7 @@ export interface Connected {
   /** The authenticated user. */
   readonly user: Login | null;
   now(): Date;
-  /** Connections to the user's database: how many are open, and how many more may be. */
+  /** Connections to the user's database: how many are open, and how many more are allowed. */
   sessions(): { current: number; available: number };
   /** The reply of the user's database to a command. */
   ask(command: Document): Promise<Document>;

@@ -1,6 +1,7 @@
 /**
- * Owns the port that drivers connect to, says who they are, and hands each command to the process of their
- * own database. The port is chosen once and kept: users' programs have it in their settings.
+ * Owns the port that drivers connect to, authenticates them, and passes each command to the process
+ * of their own database. The port is chosen once and kept: users' programs have it in their
+ * settings.
  */
 import { once } from 'node:events';
 import { mkdirSync } from 'node:fs';
@@ -79,12 +80,12 @@ export class MongoRouter {
     return this.#sessions.get(database)?.size ?? 0;
   }
 
-  /** True once it had a port, whether that can still be read or not. */
+  /** True once it had a port, even if its file is unreadable. */
   get isMade(): boolean {
     return hadPort(this.#deps.folder);
   }
 
-  /** Throws `engine_unavailable` when another program has the port; it is then tried again. */
+  /** Throws `engine_unavailable` if another program has the port; it is then retried. */
   listen(): Promise<void> {
     if (this.#servers.length > 0) return Promise.resolve();
     this.#starting ??= this.#listen().finally(() => {
@@ -157,7 +158,7 @@ export class MongoRouter {
         keepPort(folder, port);
         return servers;
       } catch (error) {
-        // Another program took it since we looked.
+        // Another program took the port after it was found free.
         if (!isTaken(error)) throw error;
         from = port + 1;
       }

@@ -4,7 +4,7 @@ import { randomBase62 } from '../../../../platform/ids.ts';
 import { hmac, type ScramKeys, sha256 } from '../../../scram-keys.ts';
 
 const NONCE_CHARACTERS = 24;
-/** Without channel binding; then whose name it is, which MongoDB's drivers never say. */
+/** Without channel binding; then the authorization identity, which MongoDB's drivers never send. */
 const FIRST = /^([ny]),,(n=([^,]+),r=([!-+\--~]{1,256}))$/;
 const FINAL = /^(c=([A-Za-z0-9+/=]+),r=([!-+\--~]+)),p=([A-Za-z0-9+/=]+)$/;
 
@@ -16,7 +16,7 @@ export interface ClientFirst {
   readonly nonce: string;
 }
 
-/** Null: it is none. */
+/** Null: the message is malformed. */
 export function readClientFirst(payload: Uint8Array): ClientFirst | null {
   const match = FIRST.exec(Buffer.from(payload).toString('utf8'));
   if (match === null) return null;

@@ -39,7 +39,8 @@ export class TenantLogins {
   }
 
   /**
-   * Keeps what is given of a login, and the rest as it was. `keys` must be among the first, and end a damage.
+   * Updates some members of a login; others do not change. `keys` must be among the first, and
+   * repair a damaged file.
    */
   async keep(database: EngineDatabase, change: Partial<Omit<Login, 'database'>>): Promise<void> {
     await this.#locks.run(database.database, async () => {
@@ -100,14 +101,14 @@ export class TenantLogins {
   }
 }
 
-/** null: it is none. */
+/** null: it is malformed. */
 function parseLogin(text: string): Login | null {
   try {
     const { keys, ...rest } = JSON.parse(text) as Login & { keys: Record<keyof ScramKeys, string> };
     const [salt, storedKey, serverKey] = [keys.salt, keys.storedKey, keys.serverKey].map((bytes) =>
       Buffer.from(String(bytes), 'base64'),
     ) as [Buffer, Buffer, Buffer];
-    // Older files do not say whose the database is.
+    // Older files do not name the owner of the database.
     const database = { ...rest.database, accountId: rest.database.accountId ?? -rest.database.number };
     const { access } = rest;
     return { database, access, keys: { iterations: Number(keys.iterations), salt, storedKey, serverKey } };

@@ -1,7 +1,7 @@
 /**
- * Encrypts the connections of drivers: all of them where TLS is required, elsewhere those that ask for it.
- * A handshake costs more to answer than to begin, so each source begins a bounded number at a time, and of
- * those that are under way a bounded number is kept.
+ * Encrypts the connections of drivers: all of them if TLS is required, else those that use it. A
+ * handshake costs more to answer than to begin, so each source may begin a limited number in a
+ * window, and the number of concurrent ones is limited.
  */
 import type { Socket } from 'node:net';
 import { createSecureContext, type SecureContext, TLSSocket } from 'node:tls';
@@ -66,7 +66,7 @@ export class TlsDoor {
     return secure.once('secure', leave).once('close', leave);
   }
 
-  /** Resolves when it may begin. Of those that wait the newest goes first: it has most of its time left. */
+  /** Resolves when it may begin. The newest waiter goes first, because it has most of its time left. */
   #turn({ socket, source }: Arrival): Promise<void> {
     const begun = this.#begun.get(source) ?? 0;
     this.#watch();

@@ -4,7 +4,7 @@ import { LoadFailed } from '../../../../databases/engine.ts';
 export const ARCHIVE_MAGIC = Buffer.from('PGDMP');
 /** pg_dump 18 writes 1.16; 8.4 wrote 1.11. */
 const [OLDEST_MINOR, NEWEST_MINOR] = [10, 16];
-/** A longer definition is none that a server took. */
+/** No server accepts longer definitions. */
 const MAX_TEXT = 64 * 2 ** 20;
 const MAX_CONTENTS = 256 * 2 ** 20;
 const PACKED = ['none', 'gzip', 'lz4', 'zstd'] as const;

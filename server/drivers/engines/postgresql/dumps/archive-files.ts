@@ -1,4 +1,4 @@
-/** Archives of pg_dump in files: a folder (`-Fd`) in an archive of tar, or `-Ft`, which is one. */
+/** Archives of pg_dump in files: a folder (`-Fd`) in a tar archive, or `-Ft`, which is one. */
 import { createReadStream, createWriteStream, existsSync, mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';

@@ -23,7 +23,7 @@ const SETTINGS = [
   'client_min_messages = warning',
   'row_security = off',
 ];
-/** pg_restore leaves these out unless it makes a database. */
+/** pg_restore omits these unless it creates a database. */
 const NOT_RESTORED = new Set(['DATABASE']);
 const AFTER_ALL: Readonly<Record<string, number>> = {
   ACL: 1,
@@ -33,9 +33,9 @@ const AFTER_ALL: Readonly<Record<string, number>> = {
   'MATERIALIZED VIEW DATA': 2,
 };
 
-/** Data of an archive, wherever they are. */
+/** Data of an archive, wherever it is. */
 export interface ArchiveData {
-  /** Rows of a table: SQL, or what follows COPY with its `\.`. */
+  /** Rows of a table: SQL, or the lines after COPY with its `\.`. */
   table(entry: ArchiveEntry): AsyncIterable<Uint8Array>;
   /** The large objects with their numbers; each must be read before the next. */
   largeObjects(
@@ -161,7 +161,7 @@ export class StreamedData implements ArchiveData {
   }
 }
 
-/** Throws LoadFailed when the bytes are damaged, or packed in a way that we do not unpack. */
+/** Throws LoadFailed if the bytes are damaged, or compressed in an unsupported way. */
 export async function* unpackedData(
   chunks: AsyncIterable<Uint8Array>,
   packed: Packed,

@@ -33,7 +33,7 @@ class FirstContent implements StatementJudge {
   }
 }
 
-/** All of the pieces, and whether they have data alone. */
+/** All of the pieces, and whether they are data only. */
 export async function withoutTables(
   pieces: AsyncIterable<Buffer>,
 ): Promise<{ readonly isDataOnly: boolean; readonly pieces: AsyncGenerator<Buffer> }> {

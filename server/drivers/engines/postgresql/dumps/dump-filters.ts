@@ -1,4 +1,4 @@
-/** Dumps in SQL on their way into psql, and out of pg_dump. */
+/** Filters SQL dumps for psql, and those of pg_dump. */
 import { Transform, type TransformCallback } from 'node:stream';
 import { LoadFailed } from '../../../../databases/engine.ts';
 import type { LeftOut } from '../../../../databases/left-out.ts';
@@ -36,7 +36,7 @@ export interface Lenient {
 export interface DumpFilterOptions {
   /** Letters and digits; unique. */
   readonly key: string;
-  /** Undefined: all but pg_dump's own commands of psql goes through. */
+  /** Undefined: everything passes except pg_dump's own commands of psql. */
   readonly lenient?: Lenient | undefined;
   /** Number of the first line. */
   readonly firstLine?: number;
@@ -55,7 +55,7 @@ export class DumpFilter extends Transform implements StatementJudge {
   #head: Buffer | null = Buffer.alloc(0);
   #isDump = false;
   #tail: Buffer = Buffer.alloc(0);
-  /** Names that `\connect` gave; null: none yet. */
+  /** Names in `\connect`; null: none yet. */
   #section: string | null = null;
   /** The database with content. */
   #filled: string | null = null;
@@ -165,13 +165,13 @@ export class DumpFilter extends Transform implements StatementJudge {
   }
 
   #take(chunk: Buffer): void {
-    // psql passes them over.
+    // psql skips them.
     if (chunk.includes(0)) throw new LoadFailed(NO_TEXT);
     for (const piece of this.#statements.take(chunk)) this.push(piece);
   }
 }
 
-/** A transaction of the dump's own runs within ours. */
+/** A transaction of the dump runs within ours. */
 function withinOurs(text: string, line: number): string {
   if (!/^(?:rollback|abort)\b/i.test(text)) return '';
   throw new LoadFailed(`line ${line}: the dump takes itself back (ROLLBACK)`);

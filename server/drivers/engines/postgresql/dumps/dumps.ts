@@ -1,4 +1,4 @@
-/** Whole databases out of PostgreSQL and into it. */
+/** Dumps and loads of whole PostgreSQL databases. */
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
@@ -66,7 +66,7 @@ interface Loading extends LoadHow {
   readonly hasLines: boolean;
   /** Number of the first line of the dump. */
   readonly firstLine: number;
-  /** Rows for tables that are there: all of them, or none. */
+  /** Rows for existing tables: all of them, or none. */
   readonly isDataOnly?: boolean;
 }
 
@@ -83,7 +83,7 @@ export class PostgresqlDumps {
 
   async dump(of: EngineDatabase, format: string, { signal, isForPoint = false }: DumpHow): Promise<Dump> {
     const { links, guest } = this.#deps;
-    // On the operator's server we may not be able to make a role that reads everything.
+    // On the operator's server we may be unable to create a role that reads everything.
     const user = guest() === null ? store.DUMPER : store.rolesOf(of.database).local;
     if (guest() !== null) await links.putBackPassword(user);
     const roles = guest() === null ? await this.#prepare(of.database) : '';
@@ -158,7 +158,7 @@ export class PostgresqlDumps {
     }
   }
 
-  /** Adds rows to the tables that are there, in one transaction. */
+  /** Adds rows to the existing tables, in one transaction. */
   async #add(database: EngineDatabase, { stream, hasLines }: DumpText, how: LoadHow): Promise<void> {
     how.adding?.();
     const parts = await DumpParts.of(stream);
@@ -187,7 +187,7 @@ export class PostgresqlDumps {
     }
   }
 
-  /** A database for tests that cannot be loaded is left out, with a warning: the own one is worth more. */
+  /** Omits a test database that cannot be loaded, with a warning: the tenant's own database matters more. */
   async #loadTest(
     name: string,
     parts: DumpParts,
@@ -242,7 +242,7 @@ export class PostgresqlDumps {
       password: links.passwordOf(local),
       env: {
         PGDATABASE: fresh,
-        // A database that is loaded beside the other is synced when it takes its place.
+        // A database loaded beside the other is synced when it replaces it.
         PGOPTIONS: `-c statement_timeout=0 -c client_min_messages=warning${isDataOnly ? '' : NO_WAIT}`,
       },
     } as const;
@@ -283,8 +283,8 @@ export class PostgresqlDumps {
 }
 
 /**
- * psql's first complaint without the names of its files. `lines`: added to its number of a line; null: what
- * it read has no lines that anyone sees.
+ * psql's first error message without the names of its files. `lines`: added to its line number;
+ * null: the user has no lines to match.
  */
 function asSaid(complaint: string, lines: number | null): string {
   const line = complaint.split('\n').find((text) => /error:|ERROR:|FATAL:/.test(text)) ?? complaint;

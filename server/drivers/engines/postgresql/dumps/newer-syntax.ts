@@ -1,6 +1,6 @@
 /**
- * Statements of a newer pg_dump that an older server has in another form: the same columns and rows, in the
- * lines in which they stood. pg_dump writes each element of a table in a line of its own.
+ * Statements of a newer pg_dump, rewritten for an older server: the same columns and rows, in the
+ * same lines. pg_dump writes each element of a table in a line of its own.
  */
 import type { Refused } from './refused-statements.ts';
 import { pattern } from './sql-names.ts';

@@ -1,7 +1,7 @@
 /**
- * Statements of dumps that this server or tenant cannot have: settings of newer versions, owners and rights
- * of roles that are not here, things of the whole server, or what only its administrators may do. They are
- * those of pg_dump and pg_dumpall 9 to 18, and of pg_restore.
+ * Statements of dumps that this server or tenant cannot have: settings of newer versions, owners
+ * and rights of missing roles, objects of the whole server, or operations for administrators only.
+ * They are those of pg_dump and pg_dumpall 9 to 18, and of pg_restore.
  */
 import { AbsentThings, neededExtension, ofAdministrators } from './absent-things.ts';
 import { olderForm } from './newer-syntax.ts';
@@ -15,7 +15,7 @@ export interface Refused {
 }
 
 const SETTING = pattern('^(?:SET|RESET) (?:(?:SESSION|LOCAL) )?("?[A-Za-z_][\\w.]*"?)([\\s\\S]*?);?$');
-/** Words after SET that are no settings. */
+/** Words after SET that are not settings. */
 const NO_SETTINGS = new Set(
   'all characteristics constraints names schema seed session time transaction xml'.split(' '),
 );

@@ -1,7 +1,7 @@
 /**
- * Finds the statements of a text for psql, as psql's own lexer (psqlscan.l) does, without holding the text:
- * strings, quoted names, dollar quotes, comments and the data of COPY pass untouched. A statement beyond
- * MAX_STATEMENT bytes passes without being asked about.
+ * Finds the statements of a text for psql, like psql's own lexer (psqlscan.l), without holding the
+ * text: strings, quoted names, dollar quotes, comments and the data of COPY pass unchanged. A
+ * statement beyond MAX_STATEMENT bytes passes without inspection.
  */
 import { LoadFailed } from '../../../../databases/engine.ts';
 
@@ -51,7 +51,7 @@ export class SqlStatements {
   #all: Buffer = Buffer.alloc(0);
   #isEnd = false;
   #at = 0;
-  /** Before it all was passed on. */
+  /** Everything before this was passed on. */
   #kept = 0;
   /** Start of the current statement; -1: between statements. */
   #begin = -1;
