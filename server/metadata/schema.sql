@@ -279,7 +279,7 @@ CREATE TABLE objects (
   object_id TEXT NOT NULL UNIQUE,
   bucket_id INTEGER NOT NULL REFERENCES buckets(id),
   name TEXT NOT NULL COLLATE BINARY,        -- UTF-8 byte order
-  current INTEGER, size_bytes INTEGER, changed_at INTEGER, row_crc INTEGER,
+  current INTEGER, size_bytes INTEGER, changed_at INTEGER, row_crc INTEGER, listed INTEGER, etag TEXT, storage_class TEXT, checksum_kind TEXT,
   UNIQUE (bucket_id, name)
 ) STRICT;
 

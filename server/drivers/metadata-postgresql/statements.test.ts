@@ -68,6 +68,7 @@ async function callBrowsing(): Promise<void> {
   for (const isAfter of [true, false]) {
     const from = { name: '', after: isAfter };
     await objects.liveEntries(1, from, 1);
+    await objects.listedEntries(1, from, 1);
     await objects.allEntries(1, from, 1);
     await browse.measure(1, from, { end: '', scan: 1 });
     await browse.customerEncrypted(1, from, { end: '', scan: 1 });

@@ -3,7 +3,7 @@
 import { encodeKey, S3Error, type XmlNode, xmlDocument } from '../../../libs/s3-wire/index.ts';
 import { isId } from '../../platform/ids.ts';
 import type { BucketRow } from '../../storage/buckets/buckets.ts';
-import type { EntryRow, StoredChecksum } from '../../storage/listing/name-listing.ts';
+import type { EntryRow, ListedRow } from '../../storage/listing/name-listing.ts';
 import { type NameQuery, shownId } from '../../storage/listing/name-listing.ts';
 import {
   accessOf,
@@ -93,7 +93,7 @@ async function listObjects(call: S3Call): Promise<S3Answer> {
   const { query } = call.what.target;
   const marker = query.get('marker') ?? '';
   const asked = queryOf(call, bucket, marker);
-  const { rows, prefixes, next } = await call.tools.storage.names.objects(bucket, asked);
+  const { nodes, prefixes, next } = await livePage(call, bucket, { asked, showsOwner: true });
   return {
     headers: { 'x-amz-bucket-region': bucket.region },
     xml: xmlDocument('ListBucketResult', [
@@ -106,7 +106,7 @@ async function listObjects(call: S3Call): Promise<S3Answer> {
       ['Delimiter', asked.delimiter === '' ? undefined : name(asked.delimiter)],
       ['EncodingType', query.get('encoding-type')],
       ['IsTruncated', next !== null],
-      ...rows.map((row) => ['Contents', contents(row, name(row.name), rowOwner(call, row))] as const),
+      ...nodes,
       ...prefixNodes(prefixes, name),
     ]),
   };
@@ -120,8 +120,8 @@ async function listObjectsV2(call: S3Call): Promise<S3Answer> {
   const token = query.get('continuation-token');
   const startAfter = query.get('start-after');
   const asked = queryOf(call, bucket, token ? readToken(token) : startAfter);
-  const { rows, prefixes, next } = await call.tools.storage.names.objects(bucket, asked);
   const showsOwner = query.get('fetch-owner') === 'true';
+  const { nodes, prefixes, next } = await livePage(call, bucket, { asked, showsOwner });
   return {
     headers: { 'x-amz-bucket-region': bucket.region },
     xml: xmlDocument('ListBucketResult', [
@@ -130,15 +130,12 @@ async function listObjectsV2(call: S3Call): Promise<S3Answer> {
       ['StartAfter', startAfter === undefined ? undefined : name(startAfter)],
       ['ContinuationToken', token],
       ['NextContinuationToken', next === null ? undefined : writeToken(next)],
-      ['KeyCount', rows.length + prefixes.length],
+      ['KeyCount', nodes.length + prefixes.length],
       ['MaxKeys', asked.limit],
       ['Delimiter', asked.delimiter === '' ? undefined : name(asked.delimiter)],
       ['EncodingType', query.get('encoding-type')],
       ['IsTruncated', next !== null],
-      ...rows.map(
-        (row) =>
-          ['Contents', contents(row, name(row.name), showsOwner ? rowOwner(call, row) : undefined)] as const,
-      ),
+      ...nodes,
       ...prefixNodes(prefixes, name),
     ]),
   };
@@ -164,14 +161,35 @@ function rowOwner(call: S3Call, { acl }: Pick<EntryRow, 'acl'>): OwnerNodes {
   return accountNodes(accessOf(call).aclOf(acl).owner);
 }
 
-function contents(row: EntryRow, key: string, owner: OwnerNodes | undefined): XmlNode {
-  const checksum: StoredChecksum | null = row.checksum === null ? null : JSON.parse(row.checksum);
+/** A page of live objects. All columns of their versions are read only for their owners. */
+async function livePage(
+  call: S3Call,
+  bucket: BucketRow,
+  { asked, showsOwner }: { readonly asked: NameQuery; readonly showsOwner: boolean },
+) {
+  const name = namesIn(call.what);
+  const { names } = call.tools.storage;
+  const node = (row: ListedRow, owner?: OwnerNodes) =>
+    ['Contents', contents(row, name(row.name), owner)] as const;
+  if (!showsOwner) {
+    const { rows, ...rest } = await names.listed(bucket, asked);
+    return { ...rest, nodes: rows.map((row) => node(row)) };
+  }
+  const { rows, ...rest } = await names.objects(bucket, asked);
+  const withChecksum = (row: EntryRow) => ({
+    ...row,
+    checksum: row.checksum === null ? null : JSON.parse(row.checksum),
+  });
+  return { ...rest, nodes: rows.map((row) => node(withChecksum(row), rowOwner(call, row))) };
+}
+
+function contents(row: ListedRow, key: string, owner: OwnerNodes | undefined): XmlNode {
   return [
     ['Key', key],
     ['LastModified', isoTime(row.created_at)],
     ['ETag', `"${row.etag}"`],
-    ['ChecksumAlgorithm', checksum?.algorithm],
-    ['ChecksumType', checksum?.type],
+    ['ChecksumAlgorithm', row.checksum?.algorithm],
+    ['ChecksumType', row.checksum?.type],
     ['Size', row.size_bytes],
     ['StorageClass', row.storage_class],
     ['Owner', owner],

@@ -8,11 +8,12 @@ import {
   crcOfModes,
 } from '../buckets/bucket-sql.ts';
 import { LOCK_COLUMNS } from '../objects/object-lock.ts';
-import { type CheckedRow, checksumsOf, crcOfObject } from '../objects/version-row-sql.ts';
+import { type CheckedRow, checksumKind, checksumsOf, crcOfObject } from '../objects/version-row-sql.ts';
 
 const COLUMNS = `v.id, v.version_id, v.size_bytes, v.etag, v.mime_type, v.storage_class, v.metadata,
   v.created_at, v.is_null, v.headers, v.checksum, v.tags, v.acl, ${LOCK_COLUMNS}, v.row_crc, v.tags_crc,
-  v.acl_crc, v.lock_crc, v.damaged_at, o.id AS object, o.object_id, o.name, o.row_crc AS object_crc`;
+  v.acl_crc, v.lock_crc, v.damaged_at, o.id AS object, o.object_id, o.name, o.row_crc AS object_crc,
+  o.current, o.listed, o.etag AS listed_etag, o.storage_class AS listed_class, o.checksum_kind`;
 
 /** Bytes shared by several rows are not counted: each copy of an object would count all the others. */
 const MOST_COUNTED = 1000;
@@ -33,12 +34,27 @@ const FILL = {
   object: 'UPDATE objects SET row_crc = ? WHERE id = ? AND row_crc IS NULL',
 } as const;
 
+/** What lists show of a live object: its version, as the row of the object copies it. */
+const SET_LISTED = `UPDATE objects SET listed = ?, etag = ?, storage_class = ?, checksum_kind = ?
+  WHERE id = ? AND current = ?`;
+
 const BUCKET_COLUMNS = `${CHECKED_COLUMNS}, damaged_at`;
 const FILL_BUCKET = {
   row: 'UPDATE buckets SET row_crc = ? WHERE id = ? AND row_crc IS NULL',
   settings: `UPDATE buckets SET settings_crc = ? WHERE id = ? AND settings_crc IS NULL AND versioning = ?
     AND encryption = ? AND coalesce(settings, '') = ?`,
 } as const;
+
+/** A version with its object, as the scrub reads it. */
+export interface ScrubbedRow extends CheckedRow {
+  /** Row id of the object's live version. */
+  readonly current: number | null;
+  /** What lists show of the object, and the row id of the version that this is of. */
+  readonly listed: number | null;
+  readonly listed_etag: string | null;
+  readonly listed_class: string | null;
+  readonly checksum_kind: string | null;
+}
 
 /** The row of a bucket, as the scrub reads it. */
 export interface CheckedBucketRow extends CheckedBucket, BucketChecksums {
@@ -51,6 +67,18 @@ export interface DamagedBucketRow {
   readonly account_id: number;
 }
 
+function listedAnew(row: ScrubbedRow): Statement[] {
+  const { id, current, etag, storage_class } = row;
+  const kind = checksumKind(row.checksum);
+  const isRight =
+    row.listed === id &&
+    row.listed_etag === etag &&
+    row.listed_class === storage_class &&
+    row.checksum_kind === kind;
+  if (current !== id || isRight) return [];
+  return [{ sql: SET_LISTED, params: [id, etag, storage_class, kind, row.object, id] }];
+}
+
 export class RowCheckSql {
   readonly #reads: Reads;
 
@@ -59,7 +87,7 @@ export class RowCheckSql {
   }
 
   /** Versions and delete markers with their objects, by row id, after `after`. */
-  page(after: number, limit: number): Awaitable<CheckedRow[]> {
+  page(after: number, limit: number): Awaitable<ScrubbedRow[]> {
     return this.#reads.all(
       `SELECT ${COLUMNS}, ${IS_LINKED} FROM versions v JOIN objects o ON o.id = v.object
        WHERE v.id > ? ORDER BY v.id LIMIT ?`,
@@ -69,7 +97,7 @@ export class RowCheckSql {
   }
 
   /** One row of page(), as currently stored. */
-  row(id: number): Awaitable<CheckedRow | undefined> {
+  row(id: number): Awaitable<ScrubbedRow | undefined> {
     return this.#reads.get(
       `SELECT ${COLUMNS}, ${IS_LINKED} FROM versions v JOIN objects o ON o.id = v.object WHERE v.id = ?`,
       id,
@@ -80,10 +108,13 @@ export class RowCheckSql {
     return { sql: 'UPDATE versions SET damaged_at = ? WHERE id = ?', params: [at, id] };
   }
 
-  /** Adds missing checksums to a row of an earlier version, from its current values. */
-  fillIn(row: CheckedRow): Statement[] {
+  /**
+   * Adds missing checksums to a row of an earlier version, from its current values, and what lists show of it
+   * where that is missing or altered.
+   */
+  fillIn(row: ScrubbedRow): Statement[] {
     const { row_crc, tags_crc, acl_crc, lock_crc } = checksumsOf(row);
-    const statements: Statement[] = [];
+    const statements: Statement[] = [...listedAnew(row)];
     const fill = (sql: string, ...params: (string | number | null)[]) => statements.push({ sql, params });
     if (row.row_crc === null) fill(FILL.row, row_crc, row.id);
     // The change that altered the value also stored its checksum.

@@ -3,8 +3,8 @@ import type { Changes } from '../../metadata/change.ts';
 import type { Awaitable, Statement } from '../../metadata/metadata.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { isSoundBucket } from '../buckets/bucket-sql.ts';
-import { type CheckedRow, isSound } from '../objects/version-row-sql.ts';
-import type { CheckedBucketRow, DamagedBucketRow, RowCheckSql } from './row-check-sql.ts';
+import { isSound } from '../objects/version-row-sql.ts';
+import type { CheckedBucketRow, DamagedBucketRow, RowCheckSql, ScrubbedRow } from './row-check-sql.ts';
 
 const PAGE = 500;
 
@@ -35,7 +35,7 @@ export class RowCheck {
       page: (after, limit) => rows.buckets(after, limit),
       after: (row) => this.#afterBucket(row),
     });
-    const versions = await this.#walk<CheckedRow>(signal, {
+    const versions = await this.#walk<ScrubbedRow>(signal, {
       page: (after, limit) => rows.page(after, limit),
       after: (row) => this.#after(row),
     });
@@ -85,7 +85,7 @@ export class RowCheck {
     if (statements.length > 0) await this.#deps.changes.store(statements);
   }
 
-  #after(row: CheckedRow): Statement[] {
+  #after(row: ScrubbedRow): Statement[] {
     const { rows, clock } = this.#deps;
     const sound = isSound(row);
     const isMarked = row.damaged_at !== null;

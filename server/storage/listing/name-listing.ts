@@ -1,12 +1,12 @@
 /** Lists a bucket as S3 does: by prefix and any delimiter, page by page, each page found by a seek. */
 import type { Awaitable } from '../../metadata/metadata.ts';
 import type { BucketRow } from '../buckets/bucket-sql.ts';
-import type { EntryRow, ObjectSql } from '../objects/object-sql.ts';
+import type { EntryRow, ListedRow, ObjectSql } from '../objects/object-sql.ts';
 import type { PartUploadRow, PartUploadSql } from '../uploads/part-upload-sql.ts';
 import { afterFolder, folderOf, walkFolder } from './folder-walk.ts';
 import { ALL_ROWS, type PageEndSql } from './page-end-sql.ts';
 
-export type { EntryRow, StoredChecksum } from '../objects/object-sql.ts';
+export type { EntryRow, ListedRow, StoredChecksum } from '../objects/object-sql.ts';
 
 export interface NameQuery {
   readonly prefix: string;
@@ -48,28 +48,14 @@ export class NameListing {
     this.#deps = deps;
   }
 
-  /** Live objects. */
-  async objects(bucket: BucketRow, query: NameQuery): Promise<NamePage<EntryRow>> {
-    const { prefix, delimiter, limit } = query;
-    const page = { rows: [] as EntryRow[], prefixes: [] as string[] };
-    if (limit === 0) return { ...page, next: null };
-    const read = (from: From, count: number) => this.#deps.store.liveEntries(bucket.id, from, count);
-    const batch = Math.min(limit + 1, BATCH);
-    let last = '';
-    for await (const step of walkFolder({
-      read,
-      prefix,
-      delimiter,
-      order: 'asc',
-      start: startOf(query),
-      batch,
-    })) {
-      if (page.rows.length + page.prefixes.length === limit) return { ...page, next: last };
-      if (step.kind === 'object') page.rows.push(step.row);
-      else page.prefixes.push(step.name);
-      last = step.name;
-    }
-    return { ...page, next: null };
+  /** Live objects, with all of their versions' columns. */
+  objects(bucket: BucketRow, query: NameQuery): Promise<NamePage<EntryRow>> {
+    return livePage(query, (from, count) => this.#deps.store.liveEntries(bucket.id, from, count));
+  }
+
+  /** Live objects, with what a list shows of them. */
+  listed(bucket: BucketRow, query: NameQuery): Promise<NamePage<ListedRow>> {
+    return livePage(query, (from, count) => this.#deps.store.listedEntries(bucket.id, from, count));
   }
 
   /**
@@ -144,6 +130,31 @@ export function shownId({ version_id, is_null }: Pick<EntryRow, 'version_id' | '
 interface From {
   readonly name: string;
   readonly after: boolean;
+}
+
+async function livePage<T extends { readonly name: string }>(
+  query: NameQuery,
+  read: (from: From, count: number) => Awaitable<T[]>,
+): Promise<NamePage<T>> {
+  const { prefix, delimiter, limit } = query;
+  const page = { rows: [] as T[], prefixes: [] as string[] };
+  if (limit === 0) return { ...page, next: null };
+  const batch = Math.min(limit + 1, BATCH);
+  let last = '';
+  for await (const step of walkFolder({
+    read,
+    prefix,
+    delimiter,
+    order: 'asc',
+    start: startOf(query),
+    batch,
+  })) {
+    if (page.rows.length + page.prefixes.length === limit) return { ...page, next: last };
+    if (step.kind === 'object') page.rows.push(step.row);
+    else page.prefixes.push(step.name);
+    last = step.name;
+  }
+  return { ...page, next: null };
 }
 
 function startOf({ prefix, delimiter, after }: NameQuery): From {

@@ -169,7 +169,8 @@ export class ObjectChanges {
       object?.id ?? change.add(store.insertObject({ objectId, bucketId: bucket.id, name }), 'retry');
     const added = { ...version, ...labels, lock, object: row, blob, sizeBytes, metadataBytes, etag };
     const versionRow = change.add(store.insertVersion(added), 'retry');
-    const pointed = { version: versionRow, sizeBytes, at: version.createdAt };
+    const listed = { etag, storage_class: labels.storageClass, checksum };
+    const pointed = { version: versionRow, sizeBytes, at: version.createdAt, listed };
     change.add(store.setCurrent(row, object?.current ?? null, pointed), 'retry');
     if (replaced) this.dropVersion(change, replaced);
     this.logWrite(change, call, { ...bucket, settings: target.settings }, name);
@@ -213,7 +214,9 @@ export class ObjectChanges {
       lock,
     };
     const version = change.add(store.insertVersion(added), 'retry');
-    const pointed = content === null ? nothingSince(createdAt) : { version, sizeBytes, at: createdAt };
+    const listed = { etag, storage_class: storageClass, checksum };
+    const pointed =
+      content === null ? nothingSince(createdAt) : { version, sizeBytes, at: createdAt, listed };
     change.add(store.setCurrent(row, object?.current ?? null, pointed), 'retry');
     await this.count(change, bucket, {
       objects: (content === null ? 0 : 1) - (previous ? 1 : 0),
@@ -311,4 +314,4 @@ export class ObjectChanges {
 }
 
 /** The state of an object without a live version. */
-export const nothingSince = (at: number): Pointed => ({ version: null, sizeBytes: 0, at });
+export const nothingSince = (at: number): Pointed => ({ version: null, sizeBytes: 0, at, listed: null });

@@ -159,4 +159,12 @@ export interface Pointed {
   readonly sizeBytes: number;
   /** Creation of the version or deletion of the object, ms. */
   readonly at: number;
+  /** What lists show of the version; null: deleted. */
+  readonly listed: Pick<VersionRow, 'etag' | 'storage_class' | 'checksum'> | null;
+}
+
+/** A live object as S3's lists show it. */
+export interface ListedRow
+  extends Pick<EntryRow, 'name' | 'size_bytes' | 'created_at' | 'etag' | 'storage_class'> {
+  readonly checksum: Pick<StoredChecksum, 'algorithm' | 'type'> | null;
 }

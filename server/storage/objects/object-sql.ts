@@ -4,6 +4,7 @@ import { LOCK_COLUMNS, type LockRow, type LockTime } from './object-lock.ts';
 import type {
   ContentRow,
   EntryRow,
+  ListedRow,
   NewBlob,
   NewVersion,
   ObjectRow,
@@ -11,7 +12,14 @@ import type {
   UploadTarget,
   VersionRow,
 } from './object-rows.ts';
-import { crcOfLock, crcOfObject, crcOfText, insertOf } from './version-row-sql.ts';
+import {
+  checksumKind,
+  checksumOfKind,
+  crcOfLock,
+  crcOfObject,
+  crcOfText,
+  insertOf,
+} from './version-row-sql.ts';
 
 export type * from './object-rows.ts';
 
@@ -28,6 +36,11 @@ interface TargetRow extends LockRow {
   readonly etag: string;
   readonly created_at: number;
   readonly is_null: number;
+}
+
+interface StoredListedRow extends Omit<ListedRow, 'checksum'> {
+  readonly checksum: string | null;
+  readonly checksum_kind: string | null;
 }
 
 type PointedRow = Pick<VersionRow, 'id' | 'tags' | 'acl' | keyof LockRow>;
@@ -244,6 +257,33 @@ export class ObjectSql {
     );
   }
 
+  /**
+   * Like liveEntries(), from the rows of objects alone, a fifth of the blocks in PostgreSQL. Versions are
+   * read only of objects that earlier code wrote, whose rows lack it.
+   */
+  async listedEntries(
+    bucketId: number,
+    from: { name: string; after: boolean },
+    limit: number,
+  ): Promise<ListedRow[]> {
+    const rows = await this.#reads.all<StoredListedRow>(
+      `SELECT o.name, coalesce(v.size_bytes, o.size_bytes) AS size_bytes,
+         coalesce(v.created_at, o.changed_at) AS created_at, coalesce(v.etag, o.etag) AS etag,
+         coalesce(v.storage_class, o.storage_class) AS storage_class, v.checksum,
+         CASE WHEN v.id IS NULL THEN o.checksum_kind END AS checksum_kind
+       FROM objects o LEFT JOIN versions v ON v.id = CASE WHEN o.listed = o.current THEN NULL ELSE o.current END
+       WHERE o.bucket_id = ? AND o.current IS NOT NULL AND o.name ${from.after ? '>' : '>='} ?
+       ORDER BY o.name LIMIT ?`,
+      bucketId,
+      from.name,
+      limit,
+    );
+    return rows.map(({ checksum_kind, ...row }) => ({
+      ...row,
+      checksum: checksumOfKind(checksum_kind ?? checksumKind(row.checksum)),
+    }));
+  }
+
   /** All versions and markers, by name and then newest first; starts with whole names. */
   allEntries(bucketId: number, from: { name: string; after: boolean }, limit: number): Awaitable<EntryRow[]> {
     return this.#reads.all(
@@ -289,10 +329,15 @@ export class ObjectSql {
 
   /** Sets the current version; refuses unless it is still `from`. */
   setCurrent(object: number | RowIdOf, from: number | null, to: Pointed): Statement {
+    const { version, listed } = to;
     return {
-      sql: `UPDATE objects SET current = ?, size_bytes = ?, changed_at = ?
-            WHERE id = ? AND coalesce(current, 0) = ?`,
-      params: [to.version, to.version === null ? null : to.sizeBytes, to.at, object, from ?? 0],
+      sql: `UPDATE objects SET current = ?, size_bytes = ?, changed_at = ?, listed = ?, etag = ?, storage_class = ?,
+              checksum_kind = ? WHERE id = ? AND coalesce(current, 0) = ?`,
+      params: [
+        ...[version, version === null ? null : to.sizeBytes, to.at, version],
+        ...[listed?.etag ?? null, listed?.storage_class ?? null, checksumKind(listed?.checksum ?? null)],
+        ...[object, from ?? 0],
+      ],
       expectChanges: 1,
     };
   }

@@ -201,7 +201,7 @@ export class Removals {
     const after = current === null ? undefined : await store.version(current);
     if (current !== object.current) {
       const at = rest?.created_at ?? this.#deps.clock.now();
-      const pointed = { version: current, sizeBytes: after?.size_bytes ?? 0, at };
+      const pointed = { version: current, sizeBytes: after?.size_bytes ?? 0, at, listed: after ?? null };
       change.add(store.setCurrent(object.id, object.current, pointed), 'retry');
     }
     this.#deps.objectChanges.dropVersion(change, version, bypass);

@@ -12,7 +12,15 @@
 import { crc32 } from 'node:zlib';
 import type { RowIdOf, Statement } from '../../metadata/metadata.ts';
 import { type LockRow, UNLOCKED } from './object-lock.ts';
-import type { NewVersion, ObjectRow, RowChecksums, VersionChecksums, VersionRow } from './object-rows.ts';
+import type {
+  ListedRow,
+  NewVersion,
+  ObjectRow,
+  RowChecksums,
+  StoredChecksum,
+  VersionChecksums,
+  VersionRow,
+} from './object-rows.ts';
 
 const COLUMNS = [
   ...['version_id', 'size_bytes', 'etag', 'mime_type', 'storage_class', 'metadata', 'created_at', 'is_null'],
@@ -93,7 +101,7 @@ type FixedFacts = Pick<
   | 'checksum'
 >;
 
-/** A version with its object, as the scrub reads it. */
+/** A version with its object, as a check reads it. */
 export interface CheckedRow extends FixedFacts, LockRow, RowChecksums, Pick<ObjectRow, 'object_id' | 'name'> {
   readonly id: number;
   readonly tags: string | null;
@@ -148,3 +156,15 @@ export function isSound(row: CheckedRow): boolean {
 }
 
 const fits = (stored: number | null, wanted: number | null) => stored === null || stored === wanted;
+
+/** `CRC32 FULL_OBJECT` for the JSON of a StoredChecksum. */
+export function checksumKind(json: string | null): string | null {
+  if (json === null) return null;
+  const { algorithm, type }: StoredChecksum = JSON.parse(json);
+  return `${algorithm} ${type}`;
+}
+
+export function checksumOfKind(kind: string | null): ListedRow['checksum'] {
+  const [algorithm, type] = kind?.split(' ') ?? [];
+  return algorithm === undefined ? null : { algorithm, type: type as StoredChecksum['type'] };
+}
