@@ -8,7 +8,7 @@ import { findHostProgram } from '../../platform/host/host-programs.ts';
 import type { UserRange } from '../../platform/host/other-users.ts';
 import { COPIED_FROM, programFile } from '../../platform/program-files.ts';
 import { HostProcesses } from '../host-process/host-processes.ts';
-import { WITH_US } from '../host-process/launch-script.ts';
+import { WITH_US } from '../host-process/keeper-shells.ts';
 import { canMoveViews, moveView, needsMover } from '../host-process/moved-view.ts';
 import { MS_PER_TICK, readStat } from '../host-process/process-identity.ts';
 import type { ProcessorOrder } from '../host-process/processor-order.ts';

@@ -14,8 +14,16 @@ import { withoutPowers } from '../../platform/host/other-users.ts';
 import { Cgroups } from './cgroups.ts';
 import type { ForeignProgram, SelfConfinedProgram } from './foreign-program.ts';
 import { findIsolation, type Isolation, namespaceCommand, seenUser } from './isolation.ts';
-import { KeeperShell, KeeperShells } from './keeper-shells.ts';
-import { ENDED, type Keeper, type Launch, launchScript, setprivProgram, WITH_US } from './launch-script.ts';
+import {
+  ENDED,
+  type Keeper,
+  KeeperShell,
+  KeeperShells,
+  type Launch,
+  launchScript,
+  setprivProgram,
+  WITH_US,
+} from './keeper-shells.ts';
 import { openPaths } from './open-paths.ts';
 import {
   hostBootId,

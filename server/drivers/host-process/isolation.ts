@@ -2,7 +2,7 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { hostPath, hostProgram } from '../../platform/host/host-programs.ts';
-import { setprivProgram } from './launch-script.ts';
+import { setprivProgram } from './keeper-shells.ts';
 import { AT, viewScript } from './view-script.ts';
 
 const run = promisify(execFile);

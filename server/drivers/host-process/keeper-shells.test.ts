@@ -6,8 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { eventually } from '../../testing/eventually.ts';
-import { KeeperShells } from './keeper-shells.ts';
-import { ENDED, type Launch, launchScript } from './launch-script.ts';
+import { ENDED, KeeperShells, type Launch, launchScript } from './keeper-shells.ts';
 import { hostBootId, isThere, parseStat, RUN } from './process-identity.ts';
 import { readEnding } from './running-process.ts';
 

@@ -1,13 +1,28 @@
 /**
- * The shells that start foreign processes and wait for them. Forking takes longer the more memory Cloudlet
- * has, and closing descriptors takes a shell some time, so one that has done both can be kept ready.
+ * The shells that start foreign processes, wait for their end, and write down how they ended; and the
+ * scripts that they run. Forking takes longer the more memory Cloudlet has, and closing descriptors takes a
+ * shell some time, so one that has done both can be kept ready.
  */
 import type { ChildProcess, StdioOptions } from 'node:child_process';
+import { realpathSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { patienceMs } from '../../platform/host/host-facts.ts';
-import { startProgram } from '../../platform/host/host-programs.ts';
-import { READY, shellCommand } from './launch-script.ts';
-import { isThere } from './process-identity.ts';
+import { hostPath, hostProgram, startProgram } from '../../platform/host/host-programs.ts';
+import { isThere, RUN } from './process-identity.ts';
+
+/** File in the keeper's folder with the ending of the process, `<pid> <status>`. */
+export const ENDED = 'ended';
+/** In the keeper's folder: locked while the process runs. */
+export const LOCK = 'lock';
+/** The keeper's descriptor of the lock. */
+export const LOCK_DESCRIPTOR = 7;
+/** Prefix of the line before the program starts, followed by /proc/…/stat. */
+const READY = 'ready ';
+const LOCK_SECONDS = 3;
+/** Options of `setpriv`: the program is killed when its parent ends. */
+export const WITH_US = ['--pdeathsig', 'KILL', '--'] as const;
+/** The shells' name in a list of processes. */
+export const KEEPER_NAME = 'cloudlet-keeper';
 
 interface ShellOptions {
   /** The program's descriptors 0, 1, 2, and from 4 on, as for Node's spawn. */
@@ -135,4 +150,186 @@ export class KeeperShells {
     void this.#spare?.then((shell) => shell?.dismiss());
     this.#spare = null;
   }
+}
+
+/** A folder that outlives Cloudlet with its process. */
+export interface Keeper {
+  /** Absolute. Unique, and not accessible to the process. */
+  readonly folder: string;
+  /** Name of the log file for the process's output. */
+  readonly log: string;
+}
+
+export interface Launch {
+  /** Words before a command that runs in new namespaces; none: it stays in ours. */
+  readonly namespaces: readonly string[];
+  /** File system of the process; null: the host's. */
+  readonly view: {
+    /** Lines that make it at `root`. */
+    readonly script: string;
+    readonly root: string;
+    /** Working directory inside that file system. */
+    readonly folder: string;
+  } | null;
+  /** Working directory without a view. Absolute. */
+  readonly folder: string;
+  /** Whether it leads a session, which identifies its child processes. */
+  readonly hasSession: boolean;
+  /** Words before all others, outside the view. */
+  readonly first?: readonly string[];
+  /** The words before the command: `setpriv` with its options. */
+  readonly prefix: readonly string[];
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  /** Lines for a shell. */
+  readonly limits: readonly string[];
+  /** File of the control group; null: none. */
+  readonly groupFile: string | null;
+  /** null: nothing is recorded. */
+  readonly keeper: Keeper | null;
+  /** Whether the kernel ends the process when we end. */
+  readonly endsWithUs: boolean;
+  /** Whether descriptor 4 leads to the mover of its view, see moverLines(). */
+  readonly isMovable?: boolean;
+  readonly bootId: string;
+}
+
+/** Quotes a word for a shell. */
+export function quoted(word: string): string {
+  return `'${word.replaceAll("'", "'\\''")}'`;
+}
+
+/** The real path of `setpriv`, also valid in a view that includes its folder. */
+export function setprivProgram(): string {
+  return realpathSync(hostProgram('setpriv'));
+}
+
+/**
+ * The command of a shell that runs the script it reads from descriptor 3. Descriptors 0, 1 and 2 and `others`
+ * from 4 on are kept for the program; all above are closed. For the script 0 and 2 are 5 and 6.
+ */
+function shellCommand(others: number, endsWithUs: boolean): string[] {
+  const script = [
+    // A shell that starts after our end gets no signal.
+    ...(endsWithUs ? [`[ "$PPID" = ${process.pid} ] || exit`] : []),
+    closeOthers(4 + others),
+    `exec /bin/sh -s ${KEEPER_NAME} 5<&0 6>&2 0<&3 2>&3`,
+  ];
+  const first = endsWithUs ? [hostProgram('setpriv'), ...WITH_US] : [];
+  return [...first, hostProgram('bash'), '--norc', '-c', script.join('\n'), 'bash'];
+}
+
+/**
+ * The script for that shell. The program's words and variables are in here, and so in no list of processes.
+ * The braces keep a script that breaks off from being run in part.
+ */
+export function launchScript(launch: Launch): string {
+  const { keeper, namespaces, limits } = launch;
+  const waiting = waitingScript(launch);
+  return [
+    '{',
+    'umask 077',
+    `PATH=${quoted(hostPath())}`,
+    ...(keeper === null ? [] : keeperLines(keeper)),
+    ...limits,
+    namespaces.length === 0
+      ? waiting
+      : hereDocument(`exec ${[...namespaces, '/bin/sh', '-s', KEEPER_NAME].map(quoted).join(' ')}`, waiting),
+    '}',
+    '',
+  ].join('\n');
+}
+
+function keeperLines({ folder, log }: Keeper): string[] {
+  return [
+    `cd ${quoted(folder)} && exec ${LOCK_DESCRIPTOR}>${LOCK} && flock -w ${LOCK_SECONDS} ${LOCK_DESCRIPTOR} || { echo it runs already >&3; exit; }`,
+    `: >${ENDED} && : >${RUN} || exit`,
+    `exec 5</dev/null >>${quoted(log)} 6>&1`,
+  ];
+}
+
+/** Starts one process, the first of a new PID namespace where possible, and waits for it. */
+function waitingScript(launch: Launch): string {
+  const { keeper, view, hasSession, endsWithUs, isMovable = false } = launch;
+  const first = [
+    ...(endsWithUs ? [hostProgram('setpriv'), ...WITH_US] : []),
+    ...(view === null && hasSession ? ['setsid'] : []),
+  ];
+  const inner = innerScript(launch);
+  return [
+    '{',
+    'unset PWD OLDPWD SHLVL _',
+    `PATH=${quoted(hostPath())}`,
+    'cd /',
+    first.length === 0
+      ? `(\n${inner}\n) &`
+      : hereDocument(`${[...first, '/bin/sh', '-s'].map(quoted).join(' ')}`, inner, ' &'),
+    'first=$!',
+    ...(view === null || !isMovable ? [] : moverLines(`${view.root}${view.folder}`)),
+    'exec </dev/null >/dev/null 2>&1 3>&- 4>&- 5<&- 6>&-',
+    'wait $first',
+    ...(keeper === null ? [] : [`echo "$first $?" >${quoted(`${keeper.folder}/${ENDED}`)}`]),
+    'exit',
+    '}',
+  ].join('\n');
+}
+
+/**
+ * Mounts the folder whose path it reads from descriptor 4 over that of the process, once, and says so there.
+ * It has the rights for that from the start: nobody who enters a namespace of users later has them.
+ */
+function moverLines(folder: string): string[] {
+  const words = `mount --no-mtab --rbind "$to" ${quoted(folder)}`;
+  return [`{ read -r to && ${words} && echo moved; } <&4 >&4 2>/dev/null 3>&- 5<&- 6>&- &`];
+}
+
+function innerScript(launch: Launch): string {
+  const { view, folder, first = [], prefix, command, args, env, groupFile, keeper, bootId } = launch;
+  const enter =
+    view === null ? [] : [hostProgram('unshare'), `--root=${view.root}`, `--wd=${view.folder}`, '--'];
+  const words = [...first, ...enter, ...prefix, command, ...args].map(quoted).join(' ');
+  const seen = quoted((view === null ? '' : view.root) + command);
+  return [
+    '{',
+    'set -e',
+    `PATH=${quoted(hostPath())}`,
+    // 0 is the process that writes it.
+    ...(groupFile === null ? [] : [`echo 0 >${quoted(groupFile)}`]),
+    'read -r stat </proc/self/stat',
+    ...(keeper === null ? [] : [`echo ${quoted(bootId)} "$stat" >${quoted(`${keeper.folder}/${RUN}`)}`]),
+    'umask 022',
+    view === null ? `cd ${quoted(folder)}` : view.script,
+    `[ -x ${seen} ] || { echo ${seen} is no program here >&2; exit 1; }`,
+    'umask 077',
+    `echo "${READY}$stat" >&3`,
+    'unset PWD OLDPWD',
+    ...Object.entries(env).map(([name, value]) => `export ${name}=${quoted(value)}`),
+    `exec ${words} <&5 2>&6 3>&- ${launch.isMovable ? '4>&- ' : ''}5<&- 6>&- 7>&-`,
+    '}',
+  ].join('\n');
+}
+
+/** A command that reads `content`, which may hold any line. */
+function hereDocument(command: string, content: string, after = ''): string {
+  let end = 'END';
+  while (content.includes(end)) end += '_';
+  return `${command} <<'${end}'${after}\n${content}\n${end}`;
+}
+
+/** Lines for Bash, the only shell with descriptors above 9: closes all from number `kept` on. */
+function closeOthers(kept: number): string {
+  return `for fd in /proc/$$/fd/*; do
+fd=\${fd##*/}
+((fd < ${kept})) || eval "exec $fd>&-"
+done`;
+}
+
+/**
+ * The command that runs `words` with nothing open above descriptor 3, and no environment: Cloudlet passes
+ * on none of its own descriptors, but those it was itself started with. The process number stays the same.
+ * Throws `engine_unavailable` where there is no Bash.
+ */
+export function withoutOthers(words: readonly string[]): [program: string, args: string[]] {
+  return [hostProgram('bash'), ['--norc', '-c', `${closeOthers(4)}\nexec -c "$@"`, 'bash', ...words]];
 }

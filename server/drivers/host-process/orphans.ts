@@ -4,7 +4,7 @@
  */
 import { readdirSync, readlinkSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { KEEPER_NAME, LOCK, LOCK_DESCRIPTOR } from './launch-script.ts';
+import { KEEPER_NAME, LOCK, LOCK_DESCRIPTOR } from './keeper-shells.ts';
 import {
   identify,
   isAlive,

@@ -4,7 +4,7 @@ import { closeSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { withoutOthers } from './launch-script.ts';
+import { withoutOthers } from './keeper-shells.ts';
 
 test('of what a program would inherit it gets only what it is meant to, and no environment', () => {
   const fd = openSync('/dev/null', 'r');

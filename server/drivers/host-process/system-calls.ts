@@ -7,7 +7,7 @@ import { execFile } from 'node:child_process';
 import { realpathSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { findHostProgram, hostPath } from '../../platform/host/host-programs.ts';
-import { setprivProgram } from './launch-script.ts';
+import { setprivProgram } from './keeper-shells.ts';
 
 const run = promisify(execFile);
 const ASK_MS = 10_000;

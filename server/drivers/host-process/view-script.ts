@@ -5,7 +5,7 @@
  */
 import { existsSync, lstatSync, readFileSync, readlinkSync, realpathSync, statSync } from 'node:fs';
 import { isAbsolute } from 'node:path';
-import { quoted } from './launch-script.ts';
+import { quoted } from './keeper-shells.ts';
 
 /**
  * Where a process sees its folder: short, as paths of unix sockets have at most 107 bytes, and where no host

@@ -7,7 +7,7 @@ import * as fs from 'node:fs';
 import { join } from 'node:path';
 import type { Clock } from '../../platform/clock.ts';
 import { hostProgram, startProgram } from '../../platform/host/host-programs.ts';
-import { withoutOthers } from '../host-process/launch-script.ts';
+import { withoutOthers } from '../host-process/keeper-shells.ts';
 import { hostBootId } from '../host-process/process-identity.ts';
 import {
   type Accel,
