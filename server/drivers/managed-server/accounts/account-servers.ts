@@ -24,11 +24,10 @@ import type {
 } from '../../../databases/engine.ts';
 import type { LoadHow } from '../../../databases/left-out.ts';
 import { type Beat, onBeat } from '../../../platform/beat.ts';
-import { hostDiskFull } from '../../../platform/errors.ts';
+import { AppError, hostDiskFull, isAppError } from '../../../platform/errors.ts';
 import type { JsonText } from '../../../platform/json/json.ts';
 import { DiskGuard } from '../processes/disk-guard.ts';
 import { ServerDirectory } from '../processes/server-directory.ts';
-import { asUnavailable } from '../processes/server-work.ts';
 import { DataTemplate, SHARED_TEMPLATES } from '../programs/data-template.ts';
 import { type ScratchServers, scratchServers } from '../scratch-servers.ts';
 import { beingMoved, type Moving, SharedServer } from '../shared-server.ts';
@@ -328,4 +327,20 @@ export class AccountServers implements Engine {
     if (server !== undefined) return server;
     throw serverMissing(database);
   }
+}
+
+/** The API's error for a server that failed during our own work, instead of the engine's message. */
+function asUnavailable(title: string) {
+  return (error: unknown): never => {
+    if (isAppError(error)) throw error;
+    throw new AppError(
+      'engine_unavailable',
+      `${title} ended or refused the connection before the work was done`,
+      {
+        hint: 'try again in a moment; the operator finds the reason in the log of the server',
+        retryAfterSeconds: 5,
+        cause: error,
+      },
+    );
+  };
 }

@@ -2,12 +2,14 @@
  * Decides when an account's server runs: it starts on demand, as soon as a process slot is free, and stops
  * when idle. Its listener leads to the server only while it runs.
  */
+import { QueryFailed } from '../../../databases/engine.ts';
+import type { Clock } from '../../../platform/clock.ts';
 import { KeyedMutex } from '../../../platform/concurrency.ts';
-import { DISPLACED_HINT } from '../../engine-children/displaced.ts';
+import { AppError } from '../../../platform/errors.ts';
+import { DISPLACED_HINT, displaced } from '../../engine-children/displaced.ts';
 import type { AccountServerDeps, Wish } from '../accounts/account-kind.ts';
 import type { ServerUse } from '../sql-engine.ts';
 import { StartTrouble } from './server-trouble.ts';
-import { type ServerWork, startFailed } from './server-work.ts';
 
 const LOCK = 'server';
 /** Delay after a failed start, doubled each time. */
@@ -226,4 +228,72 @@ export class ServerLife {
     this.#leave = null;
     this.#deps.onLeft();
   }
+}
+
+/** Running work in an account's server, by Cloudlet and its users: the server does not sleep meanwhile. */
+export class ServerWork {
+  readonly #clock: Pick<Clock, 'monotonic'>;
+  #pending = 0;
+  /** Pending work that must not be ended for another account: dumps, changes. */
+  #held = 0;
+  /** Why the sessions were last ended. */
+  #ended: AppError | null = null;
+  /** Last use of the server, monotonic ms. */
+  usedAt: number;
+
+  constructor(clock: Pick<Clock, 'monotonic'>) {
+    this.#clock = clock;
+    this.usedAt = clock.monotonic();
+  }
+
+  get pending(): number {
+    return this.#pending;
+  }
+
+  /** Whether running work must be finished. */
+  get isHeld(): boolean {
+    return this.#held > 0;
+  }
+
+  /**
+   * Counts the work as pending until it is done. `isStatement`: a user's statement, which may be
+   * ended for another account. If sessions were ended in the meantime, it rejects with that reason.
+   */
+  async run<T>(work: () => Promise<T>, isStatement: boolean): Promise<T> {
+    const held = isStatement ? 0 : 1;
+    const before = this.#ended;
+    this.#pending++;
+    this.#held += held;
+    try {
+      return await work();
+    } catch (error) {
+      const isEnded = this.#ended !== before && !(error instanceof QueryFailed);
+      throw isEnded ? this.#ended : error;
+    } finally {
+      this.#pending--;
+      this.#held -= held;
+      this.usedAt = this.#clock.monotonic();
+    }
+  }
+
+  /** All statements are about to be ended; the oldest began at `since`. Returns the words for their owner. */
+  displace(since: number | null, why: string): string {
+    const now = this.#clock.monotonic();
+    const seconds = Math.round((now - (since ?? now)) / 1000);
+    const words = `Statements were ended, the longest after ${seconds} s: ${why}`;
+    this.end(displaced(new Error(words)));
+    return words;
+  }
+
+  /** Sessions are about to be ended, for that reason. */
+  end(why: AppError): void {
+    this.#ended = why;
+  }
+}
+
+function startFailed(): AppError {
+  return new AppError('engine_unavailable', 'The database server failed to start', {
+    hint: 'Cloudlet retries within a minute; the reason is in the log of the server',
+    retryAfterSeconds: 5,
+  });
 }

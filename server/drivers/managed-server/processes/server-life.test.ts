@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { QueryFailed } from '../../../databases/engine.ts';
 import { FakeClock } from '../../../platform/clock.ts';
 import { AppError, hostDiskFull } from '../../../platform/errors.ts';
-import { ServerWork } from './server-work.ts';
+import { ServerWork } from './server-life.ts';
 
 const tooLong = () => new AppError('query_timeout', 'The statement ran for too long and was stopped');
 
