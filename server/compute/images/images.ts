@@ -2,7 +2,6 @@
 import type { Change } from '../../metadata/change.ts';
 import { formatTime } from '../../platform/clock.ts';
 import { AppError } from '../../platform/errors.ts';
-import type { GuestImage } from '../hypervisor.ts';
 import type { AdminImage, Image } from '../schema.ts';
 import type { ImageRow, ImageStore } from './image-store.ts';
 
@@ -54,13 +53,6 @@ export class Images {
 
 export function imageNotFound(): AppError {
   return new AppError('image_not_found', 'There is no such image', { hint: 'GET /api/images lists them' });
-}
-
-/** The engine's description of an image that was found before. */
-export function guestImage(imageId: string): GuestImage {
-  const isTiny = imageId === DEFAULT_IMAGE;
-  // Imported images are stored as qcow2.
-  return { imageId, boot: isTiny ? 'kernel' : 'disk', format: isTiny ? 'raw' : 'qcow2' };
 }
 
 function presentImage(row: ImageRow): Image {

@@ -5,6 +5,7 @@ import { AppError, type ErrorCode } from '../../platform/errors.ts';
 import { type Reason, reasonOf } from '../../resources/row-change.ts';
 import type {
   GuestEnd,
+  GuestImage,
   GuestNetwork,
   GuestSpec,
   Hypervisor,
@@ -12,7 +13,7 @@ import type {
   PrivateLink,
   StopMethod,
 } from '../hypervisor.ts';
-import { guestImage } from '../images/images.ts';
+import { DEFAULT_IMAGE } from '../images/images.ts';
 import type { NetworkServices } from '../private-network.ts';
 import type { Exposures } from './exposures.ts';
 import type { Happening, Lifecycle, NewRun } from './lifecycle.ts';
@@ -227,6 +228,13 @@ export function guestSpec(row: Omit<VmRow, 'id'>): GuestSpec {
     userData: row.user_data,
     network: guestNetwork(row),
   };
+}
+
+/** The engine's description of an image that was found before. */
+function guestImage(imageId: string): GuestImage {
+  const isTiny = imageId === DEFAULT_IMAGE;
+  // Imported images are stored as qcow2.
+  return { imageId, boot: isTiny ? 'kernel' : 'disk', format: isTiny ? 'raw' : 'qcow2' };
 }
 
 export function guestNetwork(row: Pick<VmRow, 'mac' | 'ports' | 'outbound' | 'address'>): GuestNetwork {
