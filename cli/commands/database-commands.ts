@@ -1,5 +1,5 @@
 /** Databases, by name or id. */
-import type { Cloud, Database, DatabaseEngine } from '../../sdk/index.ts';
+import type { Cloud, Database, DatabaseEngine, DatabasePlanStep } from '../../sdk/index.ts';
 import type { Command } from '../command.ts';
 import { ClientError, EXIT, UsageError } from '../failures.ts';
 import { meant } from '../nearest.ts';
@@ -60,6 +60,25 @@ async function credentialsOf(
   const { connection } = await cloud.getDatabaseCredentials(databaseId, { tls });
   const { password = '', ...rest } = connection;
   return isShown ? connection : { ...rest, uri: rest.uri.replace(password, '***') };
+}
+
+function commandOf(text: string): Record<string, unknown> {
+  try {
+    return JSON.parse(text) as Record<string, unknown>;
+  } catch {
+    throw new UsageError('the command is not valid JSON', `For example: '{"find":"things"}'`);
+  }
+}
+
+function planLine({ depth, operation, on, estimated_rows, actual_rows, time_ms, details }: DatabasePlanStep) {
+  const rows = actual_rows ?? estimated_rows;
+  const figures = [
+    rows === null ? [] : [`${actual_rows === null ? 'about ' : ''}${Math.round(rows)} rows`],
+    time_ms === null ? [] : [`${Number(time_ms.toPrecision(3))} ms`],
+    details.map(({ name, value }) => `${name}: ${value}`),
+  ].flat();
+  const step = on === null ? operation : `${operation} ${on}`;
+  return `${'  '.repeat(depth)}${step}${figures.length === 0 ? '' : `  (${figures.join(', ')})`}`;
 }
 
 export const DATABASE_COMMANDS: readonly Command[] = [
@@ -156,6 +175,21 @@ export const DATABASE_COMMANDS: readonly Command[] = [
       await assertMeant({ ...call, output }, `Delete ${name}?`);
       const deleted = await cloud.deleteDatabase(database_id);
       output.one(deleted, () => [`${name} is deleted`]);
+    }),
+  },
+  {
+    name: 'db explain',
+    words: 'DATABASE STATEMENT',
+    summary: 'show how a statement would be run, as a tree; a command of MongoDB is JSON',
+    options: { measure: { summary: 'run the statement, read-only, for measured figures' } },
+    run: about(findDatabase, async (database, { cloud, output, options, words: [, given = ''] }) => {
+      const { language } = (await engineOf(cloud, database)).traits;
+      const asked = language === 'sql' ? { statement: given } : { command: commandOf(given) };
+      const plan = await cloud.explainDatabaseQuery(database.database_id, {
+        ...asked,
+        measure: options.has('measure'),
+      });
+      output.one(plan, () => plan.steps.map(planLine));
     }),
   },
   {

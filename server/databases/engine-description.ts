@@ -3,6 +3,7 @@
  * of an engine: what differs by engine is in the engine's own folder.
  */
 import type { EngineName } from './engine.ts';
+import type { PlanLanguage } from './querying/plan-language.ts';
 import type { RowLanguage } from './rows/row-language.ts';
 
 /** Common SQL grammars, named after a well-known system; `standard`: only the standard. */
@@ -52,6 +53,8 @@ export interface EngineDescription {
   readonly damageCodes: readonly string[];
   /** How rows of its tables are read and changed; missing: only by the tenant's statements. */
   readonly rows?: RowLanguage;
+  /** How it says what it would do for a statement; missing: it does not. */
+  readonly plans?: PlanLanguage;
   /** How a dump differs from the previous one: in place, or by inserted bytes. */
   readonly dumpChanges: 'in_place' | 'by_insertion';
   /** Sample code that connects. */

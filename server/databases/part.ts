@@ -36,6 +36,7 @@ import { DatabasePoints, type PointFiles } from './points/database-points.ts';
 import { Moments } from './points/moments.ts';
 import { databaseSource } from './points/point-dumps.ts';
 import { Queries } from './queries.ts';
+import { Plans } from './querying/plans.ts';
 import { databaseRoutes } from './routes.ts';
 import { Rows } from './rows/rows.ts';
 import { DatabaseSecrets } from './secrets.ts';
@@ -110,6 +111,7 @@ export function assembleDatabases({ engines: list, abouts, sealer, ...given }: D
   const metrics = new Metrics({ ...parts, samples, sampler });
   const queries = new Queries(parts);
   const rows = new Rows({ ...parts, queries });
+  const plans = new Plans({ ...parts, queries });
   const dumps = new Dumps(parts);
   const routes = {
     databases,
@@ -122,6 +124,7 @@ export function assembleDatabases({ engines: list, abouts, sealer, ...given }: D
     maxSizeMb,
     queries,
     rows,
+    plans,
     dumps,
     metrics,
   };

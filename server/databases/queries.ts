@@ -194,9 +194,10 @@ function responseOf(
   return new JsonText(pieces, [...columns.memory, ...rows.memory]);
 }
 
-function statementOf(
+/** The statement or command for such an engine. Throws `invalid_request` for one of another language. */
+export function statementOf(
   { name, traits }: EngineDescription,
-  { statement, command }: NewQuery,
+  { statement, command }: Pick<NewQuery, 'statement' | 'command'>,
 ): Query['statement'] {
   const isSql = traits.language === 'sql';
   if (!isSql && command !== undefined) return command as Readonly<Record<string, unknown>>;

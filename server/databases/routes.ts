@@ -12,6 +12,8 @@ import type { EngineDescription } from './engine-description.ts';
 import type { Engines } from './engines.ts';
 import { DatabaseMetrics, type Metrics } from './life/metrics.ts';
 import type { DatabasePoints } from './points/database-points.ts';
+import { planRoutes } from './querying/plan-routes.ts';
+import type { Plans } from './querying/plans.ts';
 import { runningRoutes } from './querying/running-routes.ts';
 import { rowRoutes } from './rows/row-routes.ts';
 import type { Rows } from './rows/rows.ts';
@@ -37,6 +39,7 @@ export interface DatabaseRoutesDeps extends DatabaseContentRoutesDeps, DatabaseM
   readonly deleter: DatabaseDeleter;
   readonly points: DatabasePoints;
   readonly rows: Rows;
+  readonly plans: Plans;
   readonly engines: Engines;
   readonly limits: EngineLimits;
   /** Connections of the server of an account. */
@@ -54,6 +57,7 @@ export function databaseRoutes(deps: DatabaseRoutesDeps): Route[] {
     ...changeRoutes(deps),
     ...removalRoutes(deps),
     ...databaseContentRoutes(deps),
+    ...planRoutes(deps),
     ...runningRoutes(deps),
     ...rowRoutes(deps),
     ...databaseMetricsRoutes(deps),

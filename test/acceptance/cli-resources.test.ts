@@ -43,6 +43,15 @@ test('databases are made, listed, shown and deleted, and their password is shown
   assert.equal((await json(['db', 'show', 'copy'])).name, 'copy');
 });
 
+test('plans of statements are shown as a tree', async () => {
+  await user.ok(['db', 'create', 'planned']);
+  const plan = await user.ok(['db', 'explain', 'planned', 'SELECT 1 UNION SELECT 2']);
+  assert.match(plan, /^MERGE \(UNION\)\n {2}LEFT\n {4}SCAN CONSTANT ROW\n/);
+  const { measured } = await json(['db', 'explain', 'planned', 'SELECT 1', '--measure']);
+  assert.equal(measured, false);
+  await user.fails(1, ['db', 'explain', 'planned', 'SELECT FROM']);
+});
+
 test('queries that run are listed and cancelled', async () => {
   await user.ok(['db', 'create', 'busy']);
   const { database_id: id } = await json(['db', 'show', 'busy']);

@@ -58,3 +58,19 @@ step('a result of more than 1,000 rows is read page by page', async () => {
   await page.getByText('Rows 1,001 to 2,000').waitFor();
   assert.ok((await page.getByRole('row').count()) < 100);
 });
+
+step('a statement is explained as a tree, and its names are text', async () => {
+  const { page } = ada;
+  const name = `aim ${MARKUP.replaceAll('"', '""')}`;
+  await type(`SELECT a.word FROM many AS a JOIN "${name}" AS b ON b.id = a.other ORDER BY a.word`);
+  await button('Explain').click();
+  const plan = page.getByRole('region', { name: 'Plan' });
+  await plan.getByText('USE TEMP B-TREE FOR ORDER BY').waitFor();
+  await plan.getByRole('listitem').filter({ hasText: 'SCAN a' }).waitFor();
+  assert.equal(await page.evaluate('window.broken'), undefined);
+  await assertAccessible(page, 'a plan');
+  await shot('query-plan-dark');
+  await type('SELECT * FROM nowhere');
+  await button('Explain').click();
+  await page.getByText(/no such table: nowhere/).waitFor();
+});

@@ -59,7 +59,12 @@ function clientFor({ operation }: Entry): CheckedClient {
 }
 
 const FORM = 'multipart/form-data';
-const OWN_TEXTS: ReadonlySet<string> = new Set(['queryDatabase', 'readDatabaseRows', 'changeDatabaseRows']);
+const OWN_TEXTS: ReadonlySet<string> = new Set([
+  'queryDatabase',
+  'explainDatabaseQuery',
+  'readDatabaseRows',
+  'changeDatabaseRows',
+]);
 const takesForm = ({ operation }: Entry) => operation.requestBody?.content[FORM] !== undefined;
 
 function formWith(fields: Readonly<Record<string, string>> = {}): FormData {

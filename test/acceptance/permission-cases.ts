@@ -79,6 +79,7 @@ export const CASES: Readonly<Record<string, Case>> = {
   rotateDatabaseCredentials: { foreign: 'database_not_found' },
   restartDatabase: { foreign: 'database_not_found' },
   queryDatabase: { json: { statement: 'SELECT 1' }, foreign: 'database_not_found' },
+  explainDatabaseQuery: { json: { statement: 'SELECT 1' }, foreign: 'database_not_found' },
   listRunningDatabaseQueries: { foreign: 'database_not_found' },
   cancelDatabaseQuery: { foreign: 'database_not_found' },
   listDatabaseTables: { foreign: 'database_not_found' },

@@ -131,6 +131,7 @@ export const CALL_SAMPLES: Readonly<Record<string, CallSample>> = {
     instead:
       'Works only while the query runs: `curl -X POST …/api/databases/$DATABASE_ID/queries/report/cancel`.',
   },
+  explainDatabaseQuery: { body: { statement: 'SELECT 1 AS one' } },
   readDatabaseRows: {
     body: { table: 'orders', filter: [{ column: 'total', operator: 'gt', value: 10 }], count: true },
   },

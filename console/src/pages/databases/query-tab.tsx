@@ -13,6 +13,7 @@ import { queriesText as words } from '../../texts/queries-text.ts';
 import classes from './databases.module.css';
 import { type Grammar, grammarOf } from './grammar.ts';
 import { PagedResult } from './paged-result.tsx';
+import { PlanView } from './plan-view.tsx';
 import { tablesQuery } from './queries.ts';
 import { QueryEditor, type Range } from './query-editor.tsx';
 import { bodyOf, nameOf, selectOf, useRun } from './run.ts';
@@ -50,6 +51,7 @@ function Editor({ database: { database_id: id }, engine, tables, open }: EditorP
   const [selected, setSelected] = useState<Range | null>(null);
   const [isReadOnly, setReadOnly] = useState(true);
   const query = useRun(id, grammar);
+  const [explained, setExplained] = useState<Explained | null>(null);
   const wanted = (range: Range | null) => {
     const { from, to } = range ?? { from: 0, to: typed.length };
     const found = statementsOf(grammar, typed.slice(from, to));
@@ -59,7 +61,14 @@ function Editor({ database: { database_id: id }, engine, tables, open }: EditorP
     const statements = wanted(range);
     if (statements.length === 0 || query.isPending) return;
     history.add(range === null ? typed : typed.slice(range.from, range.to));
+    setExplained(null);
     query.mutate({ statements, isReadOnly });
+  };
+  const explain = () => {
+    const [first] = wanted(selected);
+    if (first === undefined) return;
+    query.reset();
+    setExplained(explainedOf(grammar, first.text));
   };
   return (
     <Stack>
@@ -82,6 +91,9 @@ function Editor({ database: { database_id: id }, engine, tables, open }: EditorP
           ) : (
             <Button onClick={() => run(selected)}>{selected === null ? words.run : words.runSelected}</Button>
           )}
+          <Button variant="default" title={words.explainLead} disabled={query.isPending} onClick={explain}>
+            {words.explain}
+          </Button>
           <Switch
             label={words.readOnly}
             title={words.readOnlyLead}
@@ -94,7 +106,11 @@ function Editor({ database: { database_id: id }, engine, tables, open }: EditorP
         </Group>
         <HistoryMenu history={history} onChoose={setTyped} />
       </Group>
-      <Outcome id={id} query={query} typed={typed} />
+      {explained === null ? (
+        <Outcome id={id} query={query} typed={typed} />
+      ) : (
+        <Explanation id={id} explained={explained} />
+      )}
       <Limits engine={engine} />
       <Sample
         id={id}
@@ -104,6 +120,23 @@ function Editor({ database: { database_id: id }, engine, tables, open }: EditorP
       />
     </Stack>
   );
+}
+
+/** null: the command is no JSON. */
+type Explained = { readonly asked: Pick<DatabaseQuery, 'statement' | 'command'> | null };
+
+function explainedOf(grammar: Grammar, statement: string): Explained {
+  try {
+    return { asked: bodyOf(grammar, statement, true) };
+  } catch (error) {
+    if (error instanceof SyntaxError) return { asked: null };
+    throw error;
+  }
+}
+
+function Explanation({ id, explained: { asked } }: { readonly id: string; readonly explained: Explained }) {
+  if (asked === null) return <Warning isError>{words.notJson}</Warning>;
+  return <PlanView key={JSON.stringify(asked)} id={id} asked={asked} />;
 }
 
 function Limits({ engine }: { engine: DatabaseEngine }) {

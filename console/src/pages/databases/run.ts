@@ -69,7 +69,12 @@ export function useRun(id: string, grammar: Grammar) {
     if (running.current !== null) cloud.cancelDatabaseQuery(id, running.current).catch(() => {});
     abort.current?.abort();
   };
-  return { ...mutation, done, wrong, cancel };
+  const reset = () => {
+    mutation.reset();
+    setDone([]);
+    setWrong(null);
+  };
+  return { ...mutation, reset, done, wrong, cancel };
 }
 
 /** Also in pages over HTTP, which have no randomUUID. */

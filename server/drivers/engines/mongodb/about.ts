@@ -8,6 +8,7 @@ import { notFound, ofExternal } from '../shared/engine-findings.ts';
 import { MongodbEngine } from './mongodb-engine.ts';
 import { chooseMongodb } from './on-server/choice.ts';
 import { findMongod } from './on-server/mongod-program.ts';
+import { MONGODB_PLANS } from './plans.ts';
 import { mongodbSnippets, mongoose } from './snippets.ts';
 
 const FOLDER = 'databases/mongodb';
@@ -28,6 +29,7 @@ export const MONGODB: EngineAbout = {
   },
   client: { programs: ['mongosh'], package: 'mongosh' },
   damageCodes: [],
+  plans: MONGODB_PLANS,
   dumpChanges: 'by_insertion',
   snippets: mongodbSnippets,
   frameworks: (target) => [mongoose(target)],

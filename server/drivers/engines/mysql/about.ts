@@ -11,6 +11,7 @@ import { FRAMEWORKS } from './frameworks.ts';
 import { MYSQL as KIND } from './mysql.ts';
 import { MysqlEngine, mysqlServers, refusal } from './mysql-engine.ts';
 import { findPrograms } from './mysql-programs.ts';
+import { MYSQL_PLANS } from './plans.ts';
 import { MYSQL_ROWS } from './rows.ts';
 import { mysqlSnippets } from './snippets.ts';
 
@@ -34,6 +35,7 @@ export const MYSQL: EngineAbout = {
   // Crashed tables, and corrupt indexes or pages.
   damageCodes: ['1034', '1194', '1195', '1712', '1877'],
   rows: MYSQL_ROWS,
+  plans: MYSQL_PLANS,
   dumpChanges: 'by_insertion',
   snippets: mysqlSnippets,
   frameworks: (target) => sqlFrameworks(FRAMEWORKS, target),

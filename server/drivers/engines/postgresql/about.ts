@@ -5,6 +5,7 @@ import { sqlFrameworks } from '../shared/framework-files.ts';
 import { checkPostgresql } from './doctor.ts';
 import { externalPostgresql } from './external-server-facts.ts';
 import { FRAMEWORKS } from './frameworks.ts';
+import { POSTGRESQL_PLANS } from './plans.ts';
 import { PostgresqlEngine, postgresqlServers, refusal } from './postgresql-engine.ts';
 import { findPrograms } from './postgresql-programs.ts';
 import { POSTGRESQL_ROWS } from './rows.ts';
@@ -30,6 +31,7 @@ export const POSTGRESQL: EngineAbout = {
   // data_corrupted and index_corrupted.
   damageCodes: ['XX001', 'XX002'],
   rows: POSTGRESQL_ROWS,
+  plans: POSTGRESQL_PLANS,
   dumpChanges: 'by_insertion',
   snippets: postgresqlSnippets,
   frameworks: (target) => sqlFrameworks(FRAMEWORKS, target),

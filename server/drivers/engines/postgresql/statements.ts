@@ -112,7 +112,7 @@ const FEATURE_NOT_SUPPORTED = '0A000';
 const UNTRANSLATABLE = '22P05';
 /** Rows fetched at a time: few if they are large. */
 const STEP_ROWS = 100;
-/** Of those that are left out. */
+/** Fetched at a time while rows are left out. */
 const SKIPPED_STEP_ROWS = 2000;
 /** The least that JSON adds to a value. */
 const JSON_BYTES = 3;

@@ -2,6 +2,7 @@
 import { join } from 'node:path';
 import type { EngineAbout } from '../shared/engine-about.ts';
 import { hranaOf } from './hrana-exchange.ts';
+import { SQLITE_PLANS } from './plans.ts';
 import { SQLITE_ROWS } from './rows.ts';
 import { sqliteSnippets } from './snippets.ts';
 import { SqliteEngine } from './sqlite-engine.ts';
@@ -25,6 +26,7 @@ export const SQLITE: EngineAbout = {
   client: null,
   damageCodes: [],
   rows: SQLITE_ROWS,
+  plans: SQLITE_PLANS,
   dumpChanges: 'in_place',
   snippets: sqliteSnippets,
   frameworks: () => [],

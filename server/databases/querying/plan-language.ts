@@ -1,0 +1,56 @@
+/**
+ * How an engine says what it would do for a statement, in one shape for all. Each engine has its own in its
+ * folder (`plans` of its description).
+ */
+import type { Query } from '../engine.ts';
+
+export interface PlanStep {
+  /** 0: the whole. Steps that give rows to one follow it, one deeper. */
+  readonly depth: number;
+  /** In the words of the engine: `Hash Join`. */
+  readonly operation: string;
+  /** The table, index or collection; null: none. */
+  readonly on: string | null;
+  /** null where the engine says none, here and below. */
+  readonly estimatedRows: number | null;
+  readonly cost: number | null;
+  /** Measured, of all loops. */
+  readonly actualRows: number | null;
+  readonly timeMs: number | null;
+  readonly details: readonly { readonly name: string; readonly value: string }[];
+}
+
+export interface PlanAnswer {
+  readonly columns: readonly string[];
+  readonly rows: readonly (readonly unknown[])[];
+}
+
+export interface PlanLanguage {
+  /** Whether a plan can have measured figures, for which the statement runs. */
+  readonly canMeasure: boolean;
+  /** The statement that asks for the plan of this one. */
+  explain(statement: Query['statement'], measure: boolean): Query['statement'];
+  /** The plan in its answer, each step before those beneath it. */
+  read(answer: PlanAnswer): readonly PlanStep[];
+}
+
+type Members = Readonly<Record<string, unknown>>;
+
+/** The value as the members of an object; empty if it is none. */
+export function membersOf(value: unknown): Members {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Members) : {};
+}
+
+export function numberOrNull(value: unknown): number | null {
+  const number = typeof value === 'string' ? Number(value) : value;
+  return typeof number === 'number' && Number.isFinite(number) ? number : null;
+}
+
+/** Members that are shown as text; what is empty or an object has none. */
+export function detailsOf(members: Members, without: ReadonlySet<string>): PlanStep['details'] {
+  return Object.entries(members).flatMap(([name, value]) => {
+    const list = Array.isArray(value) ? value : [value];
+    const isShown = list.length > 0 && list.every((one) => one !== null && typeof one !== 'object');
+    return isShown && !without.has(name) ? [{ name, value: list.join(', ') }] : [];
+  });
+}

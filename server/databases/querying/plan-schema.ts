@@ -1,0 +1,37 @@
+/** Public schemas of plans. */
+import { namedObject, type Static, Type } from '../../platform/json/json-schema.ts';
+import { NewQuery } from '../query-schema.ts';
+
+const { statement, command, params, query_id } = NewQuery.properties;
+export const PlanQuery = namedObject('DatabasePlanQuery', {
+  statement,
+  command,
+  params,
+  query_id,
+  measure: Type.Optional(
+    Type.Boolean({
+      default: false,
+      description: 'Run the statement, read-only, for measured figures, where the engine has them',
+    }),
+  ),
+});
+
+export type PlanQuery = Static<typeof PlanQuery>;
+
+const orNull = (description: string) => Type.Union([Type.Number(), Type.Null()], { description });
+export const Plan = namedObject('DatabasePlan', {
+  steps: Type.Array(
+    namedObject('DatabasePlanStep', {
+      depth: Type.Integer({ description: '0: the whole. Steps that give rows to one follow it, one deeper' }),
+      operation: Type.String({ description: 'In the words of the engine' }),
+      on: Type.Union([Type.String(), Type.Null()], { description: 'Table, index or collection' }),
+      estimated_rows: orNull('null if the engine does not say, here and below'),
+      cost: orNull('In units of the engine, with the steps beneath'),
+      actual_rows: orNull('Measured'),
+      time_ms: orNull('Measured, in most engines with the steps beneath'),
+      details: Type.Array(namedObject('DatabasePlanDetail', { name: Type.String(), value: Type.String() })),
+    }),
+  ),
+  measured: Type.Boolean({ description: 'Whether the statement was run' }),
+});
+export type Plan = Static<typeof Plan>;
