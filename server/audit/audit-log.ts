@@ -1,4 +1,5 @@
 /** Shows the audit log: an owner sees the entries of its account, administrators and auditors all. */
+import type { AuditEntry } from '../calls/audit.ts';
 import { type Principal, permits } from '../calls/principal.ts';
 import { formatTime } from '../platform/clock.ts';
 import { endOfTick } from '../platform/concurrency.ts';
@@ -70,13 +71,23 @@ function fits(row: AuditRow, { actor, action, target, outcome, from, to }: Audit
 }
 
 function describe(row: AuditRow) {
-  const { id, at, account_id, actor_id, actor, via, credential, address, agent, action } = row;
-  const { target, outcome, status, code, request_id, detail, times } = row;
+  const { id, account_id, actor_id, request_id, at, times } = row;
+  const entry = { ...row, accountId: account_id, actorId: actor_id, requestId: request_id };
+  return { id, ...describeEntry(entry, at, times) };
+}
+
+/** An entry as the API and webhooks show it. */
+export function describeEntry(
+  entry: Omit<AuditEntry, 'outcome'> & { outcome: string },
+  at: number,
+  times: number,
+) {
+  const { accountId, actorId, actor, via, credential, address, agent, action } = entry;
+  const { target, outcome, status, code, requestId, detail } = entry;
   return {
-    id,
     at: formatTime(at),
-    account_id: account_id === 0 ? null : account_id,
-    actor_id: actor_id === 0 ? null : actor_id,
+    account_id: accountId === 0 ? null : accountId,
+    actor_id: actorId === 0 ? null : actorId,
     actor,
     via,
     credential,
@@ -87,7 +98,7 @@ function describe(row: AuditRow) {
     outcome,
     status,
     code,
-    request_id,
+    request_id: requestId,
     detail: detail === '' ? null : JSON.parse(detail),
     times,
   };

@@ -4,6 +4,7 @@ import type { Metadata } from '../metadata/metadata.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Job } from '../platform/jobs.ts';
 import { AuditLog } from './audit-log.ts';
+import { exportedAudit } from './exported-audit.ts';
 import { auditRoutes } from './routes.ts';
 import { Seals } from './seals.ts';
 import { AuditStore } from './store.ts';
@@ -25,7 +26,9 @@ export function auditPart({ metadata, clock }: { readonly metadata: Metadata; re
   ];
   return {
     trail,
+    announceBy: trail.announceBy.bind(trail),
     routes: auditRoutes({ log: new AuditLog(store), reads: metadata }),
+    exported: exportedAudit(metadata),
     jobs,
     stop: () => seals.stop(),
     flush: () => trail.flush({ all: true }),

@@ -3,11 +3,12 @@
  * second. Repeated refusals or actions must not fill the disk or displace older entries: a limited
  * number is stored per sender, and the rest is only counted.
  */
-import type { AuditEntry, AuditTrail } from '../calls/audit.ts';
+import type { AuditEntry, AuditEvent, AuditTrail } from '../calls/audit.ts';
 import type { Changes } from '../metadata/change.ts';
 import type { Statement } from '../metadata/metadata.ts';
 import type { Clock } from '../platform/clock.ts';
 import { sourceOf } from '../platform/host/caller-networks.ts';
+import { describeEntry } from './audit-log.ts';
 import type { AuditStore } from './store.ts';
 
 export interface TrailDeps {
@@ -58,6 +59,7 @@ export class Trail implements AuditTrail {
   #waiting: Waiting[] = [];
   #counted = new Map<string, Waiting>();
   #countedSince: number;
+  #announce: ((event: AuditEvent) => readonly Statement[]) | null = null;
   readonly #budgets = new Map<string, Budget>();
 
   constructor(deps: TrailDeps) {
@@ -65,8 +67,13 @@ export class Trail implements AuditTrail {
     this.#countedSince = deps.clock.monotonic();
   }
 
+  /** Statements that each stored entry brings along; null: none. */
+  announceBy(make: ((event: AuditEvent) => readonly Statement[]) | null): void {
+    this.#announce = make;
+  }
+
   statements(entry: AuditEntry, allowance?: 'data'): readonly Statement[] {
-    const { store, clock, allowances = ALLOWANCES } = this.#deps;
+    const { clock, allowances = ALLOWANCES } = this.#deps;
     const { accountId, actorId, action } = entry;
     const at = clock.now();
     const isKept =
@@ -74,8 +81,9 @@ export class Trail implements AuditTrail {
         ? this.#mayKeepData(entry)
         : // Operators and administrators act on other accounts; such entries are always stored.
           accountId !== actorId || this.#take(`account ${actorId} ${action}`, allowances.committed);
-    if (isKept) return [store.insert(entry, at)];
-    this.#count({ entry, at, times: 1 });
+    const waiting = { entry, at, times: 1 };
+    if (isKept) return this.#store(waiting);
+    this.#count(waiting);
     return [];
   }
 
@@ -89,6 +97,13 @@ export class Trail implements AuditTrail {
     const mayKeep = () => (allowance === 'data' ? this.#mayKeepData(entry) : this.#mayKeep(entry));
     if (this.#waiting.length < MAX_WAITING && mayKeep()) this.#waiting.push(waiting);
     else this.#count(waiting);
+  }
+
+  #store({ entry, at, times }: Waiting): Statement[] {
+    const row = this.#deps.store.insert(entry, at, times);
+    if (this.#announce === null) return [row];
+    const { accountId, outcome } = entry;
+    return [row, ...this.#announce({ accountId, outcome, at, data: describeEntry(entry, at, times) })];
   }
 
   #mayKeepData({ accountId }: AuditEntry): boolean {
@@ -139,7 +154,7 @@ export class Trail implements AuditTrail {
 
   /** Stores waiting entries; `all`: the counts too. */
   async flush({ all = false } = {}): Promise<void> {
-    const { changes, store, clock } = this.#deps;
+    const { changes, clock } = this.#deps;
     if (all || clock.monotonic() - this.#countedSince >= COUNTED_MS) {
       this.#countedSince = clock.monotonic();
       this.#waiting.push(...this.#counted.values());
@@ -147,7 +162,7 @@ export class Trail implements AuditTrail {
     }
     while (this.#waiting.length > 0) {
       const some = this.#waiting.slice(0, PER_COMMIT);
-      await changes.store(some.map(({ entry, at, times }) => store.insert(entry, at, times)));
+      await changes.store(some.flatMap((one) => this.#store(one)));
       this.#waiting.splice(0, some.length);
     }
   }

@@ -54,6 +54,14 @@ export interface AuditEntry {
   readonly detail: string;
 }
 
+/** An entry as webhooks send it. */
+export interface AuditEvent {
+  readonly accountId: number;
+  readonly outcome: AuditOutcome;
+  readonly at: number;
+  readonly data: Readonly<Record<string, unknown>>;
+}
+
 export interface AuditTrail {
   /**
    * For the commit of the effect. Empty if the account did this so often that its entries are only

@@ -5,7 +5,6 @@ import type { Logger } from 'pino';
 import type { SetupLinks } from '../accounts/links/setup-links.ts';
 import { type AccountsPart, accountsPart } from '../accounts/part.ts';
 import { sealHash } from '../audit/chain.ts';
-import { exportedAudit } from '../audit/exported-audit.ts';
 import { auditPart } from '../audit/part.ts';
 import { announceByMail } from '../billing/credit/credit-mails.ts';
 import { transferStatements } from '../billing/ledger/ledger.ts';
@@ -304,7 +303,9 @@ async function buildDomains(
   });
   const size = { diskBytes: base.diskSpace.usableBytes, memoryMb: compute.hypervisor.memoryForGuestsMb() };
   await followHost(log, credits.plans, size);
-  const exported = [storage, databases, compute, credits].map((domain) => domain.exported);
+  const audit = auditPart({ ...base, clock });
+  const webhooks = await webhooksPart({ clock, log, base, announceBy: audit.announceBy });
+  const exported = [storage, databases, compute, credits, webhooks, audit].map((domain) => domain.exported);
   const openSpool = spoolsIn(config.dataDir, base.assertSpace);
   const accounts = await accountsPart({
     ...options,
@@ -315,9 +316,8 @@ async function buildDomains(
     apiUrl,
     dataUrl,
     credits: credits.forAccounts,
-    exports: { sources: [...exported, exportedAudit(base.metadata)], openSpool },
+    exports: { sources: exported, openSpool },
   });
-  const [webhooks, audit] = [webhooksPart({ clock, log, base }), auditPart({ ...base, clock })];
   return { audit, storage, engines, compute, databases, credits, accounts, mail, webhooks, recovery };
 }
 

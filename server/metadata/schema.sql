@@ -604,7 +604,7 @@ CREATE TABLE webhooks (
   old_secret_until INTEGER,
   failing_since INTEGER,                -- since the last attempt that succeeded
   created_at INTEGER NOT NULL
-) STRICT;
+, hears_audit INTEGER NOT NULL DEFAULT 0 CHECK (hears_audit IN (0, 1, 2))) STRICT;
 
 CREATE UNIQUE INDEX accounts_canonical ON accounts(canonical_id);
 
@@ -746,3 +746,5 @@ CREATE INDEX webhook_events_age ON webhook_events(at);
 CREATE INDEX webhook_events_pending ON webhook_events(id) WHERE is_pending = 1;
 
 CREATE INDEX webhooks_account ON webhooks(account_id, id);
+
+CREATE INDEX webhooks_audit ON webhooks(account_id) WHERE hears_audit > 0;

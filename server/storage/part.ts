@@ -173,7 +173,7 @@ export async function storagePart(deps: StorageDeps) {
     scrubber,
     services,
     resources: accountBuckets(pointRestores),
-    exported: new ExportedBuckets(services),
+    exported: new ExportedBuckets({ ...services, shares: shared.shares }),
     routes: storageRoutes({
       ...services,
       pointRestores,

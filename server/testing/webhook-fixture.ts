@@ -50,7 +50,7 @@ export async function openWebhookFixture() {
     const sweeper = new Retention({ ...shared, ...(keptDeliveries && { keptDeliveries }) });
     const mayBegin = options.mayBegin ?? (async () => true);
     const dispatcher = new Dispatcher({ ...shared, maxPending, retention: sweeper, mayBegin });
-    const webhooks = new Webhooks(shared);
+    const webhooks = new Webhooks({ ...shared, onHearing: async () => {} });
     const deliveries = new Deliveries({ ...shared, maxPending, webhooks, wake: () => dispatcher.wake() });
     /** Newest first. */
     const log = async (principal: Principal, webhookId: string): Promise<Delivery[]> => {

@@ -7,6 +7,7 @@ export interface PendingEventRow {
   readonly id: number;
   readonly account_id: number;
   readonly type: string;
+  readonly body: string;
 }
 
 /** Times are ms since 1970. */
@@ -49,6 +50,10 @@ export interface OutgoingRow extends DeliveryRow {
   readonly sealed_old_secret: Uint8Array | null;
   readonly old_secret_until: number | null;
   readonly account_closed: number;
+  readonly account_id: number;
+  /** See ListenerRow. */
+  readonly is_all: number;
+  readonly hears_audit: number;
 }
 
 const COLUMNS = `d.id, d.delivery_id, d.webhook, e.event_id, e.type, e.body, d.state, d.reason, d.tries,
@@ -67,7 +72,7 @@ export class DeliveryStore {
   /** Oldest first. */
   pendingEvents(limit: number): Awaitable<PendingEventRow[]> {
     return this.#reads.all(
-      'SELECT id, account_id, type FROM webhook_events WHERE is_pending = 1 ORDER BY id LIMIT ?',
+      'SELECT id, account_id, type, body FROM webhook_events WHERE is_pending = 1 ORDER BY id LIMIT ?',
       limit,
     );
   }
@@ -92,7 +97,9 @@ export class DeliveryStore {
   nextOf(webhook: number): Awaitable<OutgoingRow | undefined> {
     return this.#reads.get(
       `SELECT ${COLUMNS}, w.webhook_id, w.url, w.failing_since, w.sealed_secret, w.sealed_old_secret,
-         w.old_secret_until, CASE WHEN a.closed_at IS NULL THEN 0 ELSE 1 END AS account_closed
+         w.old_secret_until, CASE WHEN a.closed_at IS NULL THEN 0 ELSE 1 END AS account_closed,
+         w.account_id, w.hears_audit,
+         CASE WHEN a.is_admin = 1 AND a.suspended_reason IS NULL THEN 1 ELSE 0 END AS is_all
        ${FROM} JOIN webhooks w ON w.id = d.webhook JOIN accounts a ON a.id = w.account_id
        WHERE d.webhook = ? AND d.state = 'pending' ORDER BY d.next_at, d.id LIMIT 1`,
       webhook,

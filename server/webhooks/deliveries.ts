@@ -5,6 +5,7 @@ import { Listed, listRows } from '../metadata/list.ts';
 import { type Clock, formatTime, formatTimeOrNull, readTime } from '../platform/clock.ts';
 import { AppError } from '../platform/errors.ts';
 import { isId, newId } from '../platform/ids.ts';
+import { maySee } from './audit-events.ts';
 import type { AttemptRow, DeliveryPage, DeliveryRow, DeliveryStore } from './deliveries-store.ts';
 import { writeEvent } from './events-store.ts';
 import { MAX_PENDING } from './retention.ts';
@@ -49,7 +50,7 @@ export class Deliveries {
       (last, size) => deliveryStore.list(webhook.id, { before: last, limit: size, state }),
       LIST_STEP,
     );
-    return this.#present(rows);
+    return this.#present(principal, rows);
   }
 
   /**
@@ -85,7 +86,7 @@ export class Deliveries {
       change.add(deliveryStore.insertDelivery(delivery), webhookNotFound);
       change.expect(deliveryStore.expectPending(webhook.id, this.#maxPending), () => this.#full());
       change.after(wake);
-      return present(row, []);
+      return present(call.principal, row, []);
     });
   }
 
@@ -107,7 +108,7 @@ export class Deliveries {
       change.expect(deliveryStore.expectPending(webhook.id, this.#maxPending), () => this.#full());
       change.after(wake);
       const again = { ...row, state: 'pending', reason: null, next_at: now } as const;
-      return present(again, await deliveryStore.attempts(row.id));
+      return present(call.principal, again, await deliveryStore.attempts(row.id));
     });
   }
 
@@ -141,9 +142,12 @@ export class Deliveries {
     });
   }
 
-  async *#present(rows: AsyncIterable<DeliveryRow>): AsyncGenerator<Listed<DeliveryRow, Delivery>> {
+  async *#present(
+    principal: Principal,
+    rows: AsyncIterable<DeliveryRow>,
+  ): AsyncGenerator<Listed<DeliveryRow, Delivery>> {
     for await (const row of rows) {
-      yield new Listed(row, present(row, await this.#deps.deliveryStore.attempts(row.id)));
+      yield new Listed(row, present(principal, row, await this.#deps.deliveryStore.attempts(row.id)));
     }
   }
 
@@ -160,12 +164,12 @@ function deliveryNotFound(): AppError {
   return new AppError('delivery_not_found', 'There is no such delivery of this webhook');
 }
 
-function present(row: DeliveryRow, attempts: readonly AttemptRow[]): Delivery {
+function present(principal: Principal, row: DeliveryRow, attempts: readonly AttemptRow[]): Delivery {
   return {
     id: row.delivery_id,
     event_id: row.event_id,
     type: row.type,
-    payload: JSON.parse(row.body),
+    payload: maySee(principal, row) ? JSON.parse(row.body) : null,
     state: row.state,
     reason: row.reason,
     created_at: formatTime(row.created_at),

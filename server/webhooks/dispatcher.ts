@@ -13,9 +13,10 @@ import type { Sealer } from '../platform/master-key.ts';
 import type { Outbound } from '../platform/outbound.ts';
 import { retryDelayMs } from '../resources/retry-schedule.ts';
 import { isDue, SendingLoop } from '../resources/sending-loop.ts';
+import { accountOfEntry, HEARS, isAudit } from './audit-events.ts';
 import type { DeliveryStore, OutgoingRow, PendingEventRow } from './deliveries-store.ts';
 import { type AttemptResult, attemptDelivery } from './delivery-attempt.ts';
-import { ALL_EVENTS } from './events-store.ts';
+import { hearsType } from './events-store.ts';
 import { MAX_PENDING, type Retention } from './retention.ts';
 import { openSecret } from './signature.ts';
 import type { ListenerRow, WebhookStore } from './store.ts';
@@ -45,6 +46,7 @@ const KEPT_ATTEMPTS = 10;
 const KEPT_OF_EARLIER = 100;
 const GONE = 410;
 
+const NOT_ADMIN = 'entries of other accounts go to administrators only';
 const DISABLED = 'the webhook was disabled';
 
 export class Dispatcher extends SendingLoop {
@@ -80,7 +82,7 @@ export class Dispatcher extends SendingLoop {
     for (const event of events) {
       const found = listeners.get(event.account_id) ?? (await webhookStore.listeners(event.account_id));
       listeners.set(event.account_id, found);
-      const wanting = found.filter((one) => hears(one, event.type));
+      const wanting = found.filter((one) => hears(one, event));
       const isWanted = wanting.length > 0;
       statements.push(isWanted ? deliveryStore.resolveEvent(event.id) : deliveryStore.dropEvent(event.id));
       for (const { id: webhook, is_enabled } of wanting) {
@@ -112,6 +114,11 @@ export class Dispatcher extends SendingLoop {
     const { changes, deliveryStore, clock, retention } = this.#deps;
     if (row.account_closed === 1) {
       await changes.store([deliveryStore.giveUpOn(row.webhook, 'the account was closed')]);
+      return 0;
+    }
+    if (!mayHear(row, row)) {
+      const failed = { state: 'failed', reason: NOT_ADMIN, next_at: null } as const;
+      await changes.store([deliveryStore.resolve(row, failed)], 'skip');
       return 0;
     }
     const result = await attemptDelivery(this.#deps, {
@@ -176,9 +183,17 @@ function isSuccess({ status }: AttemptResult): boolean {
   return status !== null && status >= 200 && status < 300;
 }
 
-function hears({ events }: ListenerRow, type: string): boolean {
-  const wanted = JSON.parse(events) as string[];
-  return wanted.includes(ALL_EVENTS) || wanted.includes(type);
+function hears(listener: ListenerRow, event: PendingEventRow): boolean {
+  return hearsType(JSON.parse(listener.events), event.type) && mayHear(listener, event);
+}
+
+/** Administrators hear of all audit entries, and only as long as they are. */
+function mayHear(
+  { hears_audit, is_all }: Pick<ListenerRow, 'hears_audit' | 'is_all'>,
+  { account_id, type, body }: Pick<PendingEventRow, 'account_id' | 'type' | 'body'>,
+): boolean {
+  if (!isAudit(type) || accountOfEntry(body) === account_id) return true;
+  return hears_audit === HEARS.all && is_all === 1;
 }
 
 /** Why the webhook is disabled after this result, or null. */

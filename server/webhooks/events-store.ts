@@ -6,6 +6,9 @@ import { newId } from '../platform/ids.ts';
 export const EVENT_TYPES = [
   'account.password_reset',
   'account.reset_link_created',
+  'audit.done',
+  'audit.failed',
+  'audit.refused',
   'bucket.objects_expired',
   'credits.low',
   'credits.exhausted',
@@ -42,8 +45,15 @@ export const EVENT_TYPES = [
 ] as const;
 export type EventType = (typeof EVENT_TYPES)[number];
 
-/** Matches all types, including future ones. */
+/** Matches all types, including future ones, but not audit entries: there are too many of them. */
 export const ALL_EVENTS = '*';
+/** Matches all audit entries. */
+export const ALL_AUDIT = 'audit.*';
+
+/** Whether a subscription to `events` includes this type. */
+export function hearsType(events: readonly string[], type: string): boolean {
+  return events.includes(type) || events.includes(type.startsWith('audit.') ? ALL_AUDIT : ALL_EVENTS);
+}
 
 export interface NewEvent {
   readonly accountId: number;

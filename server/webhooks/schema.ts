@@ -1,7 +1,7 @@
 /** API schemas of webhooks. */
 import { Reason } from '../http/response.ts';
 import { namedObject, type Static, Type } from '../platform/json/json-schema.ts';
-import { ALL_EVENTS, EVENT_TYPES } from './events-store.ts';
+import { ALL_AUDIT, ALL_EVENTS, EVENT_TYPES } from './events-store.ts';
 import { MAX_PENDING } from './retention.ts';
 
 const Nullable = (description: string) => Type.Union([Type.String(), Type.Null()], { description });
@@ -12,10 +12,11 @@ const Url = Type.String({
   description: 'https or http, without user name and password',
   examples: ['https://example.com/cloudlet-events'],
 });
-const Events = Type.Array(Type.Enum([ALL_EVENTS, ...EVENT_TYPES]), {
+const Events = Type.Array(Type.Enum([ALL_EVENTS, ALL_AUDIT, ...EVENT_TYPES]), {
   minItems: 1,
-  maxItems: EVENT_TYPES.length + 1,
-  description: 'Event types to send; `*`: all, including future ones',
+  maxItems: EVENT_TYPES.length + 2,
+  description:
+    'Event types to send; `*`: all, including future ones, but not audit entries; `audit.*`: all audit entries',
 });
 const Description = Type.String({ maxLength: 200 });
 const Secret = Type.String({
@@ -46,6 +47,11 @@ const webhookMembers = {
   events: Type.Array(Type.String()),
   description: Type.String(),
   enabled: Type.Boolean(),
+  audit_of: Type.Union([Type.Enum(['account', 'all']), Type.Null()], {
+    description:
+      'Whose audit entries it sends: `account`: those of your account; `all`: while you are an administrator, if ' +
+      'it was made with all rights; null: none',
+  }),
   disabled_reason: Type.Union([Reason, Type.Null()], {
     description: 'Code `owner`, `gone` (410 response) or `failing` (for 5 days)',
   }),
@@ -99,7 +105,9 @@ export const Delivery = namedObject('WebhookDelivery', {
   id: Type.String({ description: 'dlv-…' }),
   event_id: Type.String({ description: 'evt-…; sent as the header webhook-id, the same for each attempt' }),
   type: Type.String(),
-  payload: Type.Unknown({ description: 'Request body: type, timestamp and data' }),
+  payload: Type.Unknown({
+    description: 'Request body: type, timestamp and data; null: an audit entry that the key may not read',
+  }),
   state: DeliveryState,
   reason: Nullable('Reason of the failure, other than the result of the last attempt'),
   created_at: Type.String(),

@@ -11,6 +11,8 @@ export interface WebhookRow {
   /** JSON array. */
   readonly events: string;
   readonly is_enabled: number;
+  /** See HEARS in audit-events.ts. */
+  readonly hears_audit: number;
   readonly disabled_code: string | null;
   readonly disabled_message: string | null;
   readonly sealed_secret: Uint8Array;
@@ -27,12 +29,26 @@ export interface ListenerRow {
   readonly id: number;
   readonly events: string;
   readonly is_enabled: number;
+  readonly hears_audit: number;
+  /** 1: the account is an administrator's, and not suspended. */
+  readonly is_all: number;
 }
 
-const COLUMNS = `id, webhook_id, account_id, url, description, events, is_enabled, disabled_code,
+/** A webhook that receives audit entries. */
+export interface AuditListenerRow {
+  readonly account_id: number;
+  readonly events: string;
+  readonly hears_audit: number;
+  readonly is_all: number;
+}
+
+const COLUMNS = `id, webhook_id, account_id, url, description, events, is_enabled, hears_audit,
+  disabled_code,
   disabled_message, sealed_secret, sealed_old_secret, old_secret_until, failing_since, created_at,
   (SELECT count(*) FROM webhook_deliveries d
    WHERE d.webhook = webhooks.id AND d.state = 'pending') AS pending`;
+
+const IS_ALL = 'CASE WHEN a.is_admin = 1 AND a.suspended_reason IS NULL THEN 1 ELSE 0 END AS is_all';
 
 export class WebhookStore {
   readonly #reads: Reads;
@@ -58,26 +74,52 @@ export class WebhookStore {
   /** Webhooks of an account that is not closed. */
   listeners(accountId: number): Awaitable<ListenerRow[]> {
     return this.#reads.all(
-      `SELECT w.id, w.events, w.is_enabled FROM webhooks w JOIN accounts a ON a.id = w.account_id
+      `SELECT w.id, w.events, w.is_enabled, w.hears_audit, ${IS_ALL} FROM webhooks w JOIN accounts a ON a.id = w.account_id
        WHERE w.account_id = ? AND a.closed_at IS NULL ORDER BY w.id`,
       accountId,
     );
+  }
+
+  /** Enabled webhooks of all accounts that are not closed. */
+  auditListeners(): Awaitable<AuditListenerRow[]> {
+    return this.#reads.all(
+      `SELECT w.account_id, w.events, w.hears_audit, ${IS_ALL}
+       FROM webhooks w JOIN accounts a ON a.id = w.account_id
+       WHERE w.hears_audit > 0 AND w.is_enabled = 1 AND a.closed_at IS NULL ORDER BY w.id`,
+    );
+  }
+
+  /** Changes no row if as many other accounts already hear of all audit entries. */
+  expectRoomToHearAll(accountId: number, most: number): Statement {
+    return {
+      sql: `UPDATE accounts SET id = id WHERE id = ? AND (SELECT count(DISTINCT account_id) FROM webhooks
+              WHERE hears_audit = 2 AND account_id <> ?) < ?`,
+      params: [accountId, accountId, most],
+    };
   }
 
   /** Refuses if the account already has `most` webhooks. */
   insert(
     row: Pick<
       WebhookRow,
-      'webhook_id' | 'account_id' | 'url' | 'description' | 'events' | 'sealed_secret' | 'created_at'
+      | 'webhook_id'
+      | 'account_id'
+      | 'url'
+      | 'description'
+      | 'events'
+      | 'hears_audit'
+      | 'sealed_secret'
+      | 'created_at'
     >,
     most: number,
   ): Statement {
     return {
-      sql: `INSERT INTO webhooks (webhook_id, account_id, url, description, events, sealed_secret, created_at)
-            SELECT ?, ?, ?, ?, ?, ?, ? WHERE (SELECT count(*) FROM webhooks WHERE account_id = ?) < ?`,
+      sql: `INSERT INTO webhooks
+              (webhook_id, account_id, url, description, events, hears_audit, sealed_secret, created_at)
+            SELECT ?, ?, ?, ?, ?, ?, ?, ? WHERE (SELECT count(*) FROM webhooks WHERE account_id = ?) < ?`,
       params: [
-        ...[row.webhook_id, row.account_id, row.url, row.description, row.events, row.sealed_secret],
-        ...[row.created_at, row.account_id, most],
+        ...[row.webhook_id, row.account_id, row.url, row.description, row.events, row.hears_audit],
+        ...[row.sealed_secret, row.created_at, row.account_id, most],
       ],
       expectChanges: 1,
     };
@@ -86,13 +128,13 @@ export class WebhookStore {
   /** Stores the owner's changes. Refuses if the row has changed since it was read. */
   update(before: WebhookRow, after: WebhookRow): Statement {
     return {
-      sql: `UPDATE webhooks SET url = ?, description = ?, events = ?, is_enabled = ?, disabled_code = ?,
-              disabled_message = ?, failing_since = ?
+      sql: `UPDATE webhooks SET url = ?, description = ?, events = ?, hears_audit = ?, is_enabled = ?,
+              disabled_code = ?, disabled_message = ?, failing_since = ?
             WHERE id = ? AND url = ? AND description = ? AND events = ? AND is_enabled = ?
               AND coalesce(failing_since, 0) = ?`,
       params: [
-        ...[after.url, after.description, after.events, after.is_enabled, after.disabled_code],
-        ...[after.disabled_message, after.failing_since],
+        ...[after.url, after.description, after.events, after.hears_audit, after.is_enabled],
+        ...[after.disabled_code, after.disabled_message, after.failing_since],
         ...[before.id, before.url, before.description, before.events, before.is_enabled],
         before.failing_since ?? 0,
       ],

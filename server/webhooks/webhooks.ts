@@ -1,6 +1,6 @@
 /** Creates, finds, changes and deletes webhooks. */
 import type { Call, Principal } from '../calls/principal.ts';
-import type { Changes } from '../metadata/change.ts';
+import type { Change, Changes } from '../metadata/change.ts';
 import { Listed, listRows } from '../metadata/list.ts';
 import { turnAt } from '../metadata/turns.ts';
 import { type Clock, formatTime, formatTimeOrNull } from '../platform/clock.ts';
@@ -9,6 +9,7 @@ import { AppError, assertFields, type FieldProblem } from '../platform/errors.ts
 import { isId, newId } from '../platform/ids.ts';
 import type { Sealer } from '../platform/master-key.ts';
 import { type Outbound, OutboundRefused } from '../platform/outbound.ts';
+import { HEARS, hearsFor, MAX_HEARING_ALL } from './audit-events.ts';
 import type { DeliveryStore } from './deliveries-store.ts';
 import { ALL_EVENTS } from './events-store.ts';
 import type { CreatedWebhook, NewWebhook, Webhook, WebhookChange, WebhookSecret } from './schema.ts';
@@ -27,6 +28,8 @@ interface WebhooksDeps {
   readonly clock: Clock;
   readonly sealer: Sealer;
   readonly outbound: Pick<Outbound, 'assertAllowed'>;
+  /** Called when who hears of audit entries may have changed. */
+  readonly onHearing: () => Promise<void>;
 }
 
 export class Webhooks {
@@ -38,11 +41,12 @@ export class Webhooks {
     this.#deps = deps;
   }
 
-  /** Throws `invalid_request`, `too_many_webhooks`. */
+  /** Throws `invalid_request`, `too_many_webhooks`, `scope_required`. */
   async create(call: Call, input: NewWebhook): Promise<CreatedWebhook> {
     const { changes, webhookStore, clock, sealer } = this.#deps;
     assertWebhookFields(input);
     await this.#assertReachable(call.principal, input.url);
+    const events = [...new Set(input.events ?? [ALL_EVENTS])];
     const webhookId = newId('whk', clock);
     const secret = newWebhookSecret();
     const row = {
@@ -50,7 +54,8 @@ export class Webhooks {
       account_id: call.principal.accountId,
       url: input.url,
       description: input.description ?? '',
-      events: JSON.stringify([...new Set(input.events ?? [ALL_EVENTS])]),
+      events: JSON.stringify(events),
+      hears_audit: hearsFor(call.principal, events),
       sealed_secret: sealSecret(sealer, webhookId, secret),
       created_at: clock.now(),
     };
@@ -59,6 +64,7 @@ export class Webhooks {
     return changes.run(call, (change) => {
       change.add(turnAt('accounts', row.account_id));
       change.expect(webhookStore.insert(row, MAX_WEBHOOKS), tooManyWebhooks);
+      this.#hear(change, row);
       return { ...present({ ...row, ...fresh }), secret };
     });
   }
@@ -87,7 +93,10 @@ export class Webhooks {
     for await (const row of rows) yield new Listed(row, present(row));
   }
 
-  /** Missing fields do not change. Throws `invalid_request`, `webhook_not_found`. */
+  /**
+   * Missing fields do not change. Throws `invalid_request`, `webhook_not_found`,
+   * `scope_required`, `too_many_webhooks`.
+   */
   async change(call: Call, webhookId: string, wanted: WebhookChange): Promise<Webhook> {
     const { changes, webhookStore, deliveryStore } = this.#deps;
     assertWebhookFields(wanted);
@@ -95,8 +104,9 @@ export class Webhooks {
     if (wanted.url !== undefined) await this.#assertReachable(call.principal, wanted.url);
     return changes.run(call, async (change) => {
       const before = await this.findFor(call.principal, webhookId);
-      const after = changed(before, wanted);
+      const after = changed(before, wanted, call.principal);
       change.expect(webhookStore.update(before, after), 'retry');
+      this.#hear(change, after);
       if (after.is_enabled === 1) return present(after);
       change.add(deliveryStore.giveUpOn(before.id, BY_OWNER.message));
       return present({ ...after, pending: 0 });
@@ -108,6 +118,7 @@ export class Webhooks {
     const { id } = await this.findFor(call.principal, webhookId);
     return this.#deps.changes.run(call, (change) => {
       change.expect(this.#deps.webhookStore.delete(id), webhookNotFound);
+      change.after(() => void this.#deps.onHearing());
       return { id: webhookId };
     });
   }
@@ -143,6 +154,14 @@ export class Webhooks {
     });
   }
 
+  #hear(change: Change, row: Pick<WebhookRow, 'account_id' | 'hears_audit'>): void {
+    const { webhookStore, onHearing } = this.#deps;
+    if (row.hears_audit === HEARS.all) {
+      change.expect(webhookStore.expectRoomToHearAll(row.account_id, MAX_HEARING_ALL), tooManyHearAll);
+    }
+    change.after(() => void onHearing());
+  }
+
   /** Throws `invalid_request` if the URL can never be reached. Deliveries check it again. */
   async #assertReachable({ accountId }: Principal, url: string): Promise<void> {
     // Names that do not resolve take long, so concurrent checks are limited.
@@ -172,10 +191,17 @@ function tooManyWebhooks(): AppError {
   });
 }
 
+function tooManyHearAll(): AppError {
+  const most = `Webhooks of at most ${MAX_HEARING_ALL} administrators can receive all audit events`;
+  return new AppError('too_many_webhooks', most, { hint: 'Use a webhook of one of them' });
+}
+
 /** A changed URL, or enabling it again, resets the earlier failures. */
-function changed(before: WebhookRow, wanted: WebhookChange): WebhookRow {
+function changed(before: WebhookRow, wanted: WebhookChange, principal: Principal): WebhookRow {
   const { url = before.url, description = before.description, enabled = before.is_enabled === 1 } = wanted;
   const events = wanted.events ? JSON.stringify([...new Set(wanted.events)]) : before.events;
+  // A caller that changes where entries go needs the right to read them.
+  const isOnlyNamed = wanted.url === undefined && wanted.events === undefined && wanted.enabled !== true;
   const isSwitched = enabled !== (before.is_enabled === 1);
   const reason = enabled ? { code: null, message: null } : BY_OWNER;
   return {
@@ -183,12 +209,15 @@ function changed(before: WebhookRow, wanted: WebhookChange): WebhookRow {
     url,
     description,
     events,
+    hears_audit: isOnlyNamed ? before.hears_audit : hearsFor(principal, JSON.parse(events)),
     is_enabled: Number(enabled),
     disabled_code: isSwitched ? reason.code : before.disabled_code,
     disabled_message: isSwitched ? reason.message : before.disabled_message,
     failing_since: url !== before.url || (isSwitched && enabled) ? null : before.failing_since,
   };
 }
+
+const AUDIT_OF: Readonly<Record<number, 'account' | 'all'>> = { [HEARS.own]: 'account', [HEARS.all]: 'all' };
 
 function present(
   row: Omit<WebhookRow, 'id' | 'sealed_secret' | 'sealed_old_secret' | 'old_secret_until'>,
@@ -198,6 +227,7 @@ function present(
     url: row.url,
     events: JSON.parse(row.events) as string[],
     description: row.description,
+    audit_of: AUDIT_OF[row.hears_audit] ?? null,
     enabled: row.is_enabled === 1,
     disabled_reason:
       row.disabled_code === null ? null : { code: row.disabled_code, message: row.disabled_message ?? '' },

@@ -76,6 +76,8 @@ describe('an export', () => {
   /** What the archive must hold, by bucket, name and version. */
   const written: { readonly name: string; readonly version: string; readonly bytes: Buffer }[] = [];
   let owner: Awaited<ReturnType<typeof newAccount>>;
+  let hookSecret = '';
+  let shareUrl = '';
   before(async () => {
     owner = await newAccount();
     await fill(owner.user);
@@ -113,6 +115,10 @@ describe('an export', () => {
     });
     await s3.ok('PUT', pathOf('files', 'empty'), { query: 'tagging', body: tagging('team', 'photos') });
     await user.expect(200, '/api/buckets/files/settings', { method: 'PATCH', json: { tags: { a: 'b' } } });
+    const hook = { url: 'https://93.184.215.14/hook', events: ['vm.failed'] };
+    hookSecret = (await user.expect(201, '/api/webhooks', { json: hook })).secret;
+    const share = { bucket: 'files', name: 'a', password: 'correct horse' };
+    shareUrl = (await user.expect(201, '/api/shares', { json: share })).url;
     await newDatabase(user, 'CREATE TABLE t (a)', "INSERT INTO t VALUES ('kept')");
     await user.expect(201, '/api/account/access-keys', {
       json: { name: 'backup', scopes: ['storage:read'] },
@@ -165,7 +171,12 @@ describe('an export', () => {
     assert.equal(json(packed, 'billing/usage.json').account_id, owner.account.id);
     assert.ok(lines(packed, 'audit.jsonl').some(({ action }) => action === 'createBucket'));
     const text = [...packed.files.values()].map(String).join('\n');
-    assert.ok(!text.includes(owner.account.api_key));
+    assert.equal(json(packed, 'webhooks.json')[0].url, 'https://93.184.215.14/hook');
+    const [share] = json(packed, 'shared-links.json');
+    assert.deepEqual([share.bucket, share.name, share.has_password], ['files', 'a', true]);
+    const address = new URL(shareUrl).pathname.split('/')[4] ?? '';
+    assert.ok(address.length > 20, shareUrl);
+    for (const secret of [owner.account.api_key, hookSecret, address]) assert.ok(!text.includes(secret));
     assert.doesNotMatch(text, /"(?:api_key|secret_access_key|password)": "/);
   });
 

@@ -36,6 +36,7 @@ function exportsOf(...files: readonly { readonly path: string; readonly read: Re
     clock: fixture.clock,
     checks: { assertFresh: async () => {} },
     sources: [source],
+    mostAtOnce: 2,
     openSpool: () => {
       const spool = spools();
       open++;
@@ -103,5 +104,24 @@ test('one runs at a time', async () => {
   await assert.rejects(send(exports), (error) => isAppError(error, 'job_running'));
   gone.resolve();
   await first;
+  assert.equal(unzip(await send(exports)).length, 3);
+});
+
+test('few run at once, whoever they are of', async () => {
+  const { exports } = exportsOf();
+  const gone = Promise.withResolvers<void>();
+  const others = [
+    await newPrincipal(fixture.accounts, 'other'),
+    await newPrincipal(fixture.accounts, 'third'),
+  ];
+  const begin = async (principal: Principal) => {
+    const { send: run } = await exports.openOwn(by(principal), false);
+    return run(() => gone.promise, new AbortController().signal);
+  };
+  const running = others.map((one) => begin(one));
+  await new Promise((resolve) => setImmediate(resolve));
+  await assert.rejects(begin(owner), (error) => isAppError(error, 'overloaded'));
+  gone.resolve();
+  await Promise.all(running);
   assert.equal(unzip(await send(exports)).length, 3);
 });

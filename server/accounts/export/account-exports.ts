@@ -36,18 +36,22 @@ export interface AccountExportsDeps {
   /** In the order of the archive. Accounts themselves come first. */
   readonly sources: readonly ExportSource[];
   readonly openSpool: () => Spool;
+  /** Exports of all accounts at once; default: 4. */
+  readonly mostAtOnce?: number;
 }
 
 export interface ExportArchive {
   readonly fileName: string;
   /**
-   * Throws `job_running` before anything is sent. Rejects if the caller disconnects, or stored data
-   * cannot be read: the zip is then incomplete, and no program opens it.
+   * Throws `job_running` and `overloaded` before anything is sent. Rejects when the caller disconnects, or
+   * what is stored cannot be read: the zip then has no end, and no program opens it.
    */
   readonly send: (sink: PieceSink, signal: AbortSignal) => Promise<void>;
 }
 
 const FORMAT = 1;
+/** Each reads the disk as fast as its caller takes the bytes, which other requests need too. */
+const MOST_AT_ONCE = 4;
 const MANIFEST = 'MANIFEST.json';
 /** The first missing files are also named at the top. */
 const MOST_NAMED = 1000;
@@ -90,6 +94,13 @@ export class AccountExports {
       throw new AppError('job_running', 'An export of this account is running', {
         hint: 'Wait for its end, or end it by closing its connection',
         retryAfterSeconds: 10,
+      });
+    }
+    const { mostAtOnce = MOST_AT_ONCE } = this.#deps;
+    if (this.#running.size >= mostAtOnce) {
+      throw new AppError('overloaded', `${this.#running.size} exports of other accounts are running`, {
+        hint: 'Try again in some minutes: that many run at once',
+        retryAfterSeconds: 60,
       });
     }
     this.#running.add(accountId);

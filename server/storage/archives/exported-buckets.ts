@@ -23,12 +23,14 @@ import type { NamedKeys } from '../keys/named-keys.ts';
 import { presentLock } from '../listing/entries.ts';
 import type { Content, Downloads } from '../objects/downloads.ts';
 import type { EntryRow, ObjectSql } from '../objects/object-sql.ts';
+import type { Shares } from '../shares/shares.ts';
 
 export interface ExportedBucketsDeps {
   readonly store: ObjectSql;
   readonly buckets: Pick<Buckets, 'list'>;
   readonly namedKeys: Pick<NamedKeys, 'list'>;
   readonly downloads: Pick<Downloads, 'find' | 'read' | 'countSent'>;
+  readonly shares: Pick<Shares, 'list'>;
 }
 
 const PAGE = 1000;
@@ -55,9 +57,12 @@ export class ExportedBuckets implements ExportSource {
   }
 
   async *files(exporting: Exporting): AsyncGenerator<ExportedFile | LeftOutFile> {
-    const { buckets, namedKeys } = this.#deps;
+    const { buckets, namedKeys, shares } = this.#deps;
     const { owner } = exporting;
     yield jsonFile('encryption-keys.json', await namedKeys.list(owner));
+    // The address of a shared link opens it.
+    const shared = (await shares.list(owner)).map(({ url: _, ...share }) => share);
+    yield jsonFile('shared-links.json', shared);
     for await (const listed of buckets.list(owner, 0, Number.POSITIVE_INFINITY)) {
       const { row } = listed;
       const folder = `buckets/${row.name}`;

@@ -15,6 +15,7 @@ const words = text.webhooks;
 const EVENTS = [
   ...['*', 'bucket.objects_expired', 'credits.low', 'credits.exhausted', 'credits.restored'],
   ...['database.created', 'database.deleted', 'database.failed', 'database.read_only', 'database.resumed'],
+  ...['audit.*', 'audit.done', 'audit.refused', 'audit.failed'],
   ...['database.suspended', 'vm.started', 'vm.stopped', 'vm.failed', 'vm.deleted'],
 ];
 /** Only webhooks of administrators get these events. */
