@@ -35,13 +35,14 @@ export function lastAdministrator(): AppError {
 }
 
 /**
- * Throws `operator_required` for the account of an administrator, unless the operator on the host
- * calls: if one administrator could take over another's account, one stolen key could take all of
- * them.
+ * Throws `operator_required` for the account of an administrator, or of a former one, unless the
+ * operator on the host calls: if one administrator could take over another's account, one stolen key
+ * could take all of them. Without the former ones, it could take away the rights first.
  */
-export function assertMayOpen({ via }: Principal, { is_admin, username }: AccountRow): void {
-  if (is_admin === 0 || via === 'control') return;
-  throw new AppError('operator_required', `${username} is an administrator`, {
+export function assertMayOpen({ via }: Principal, { is_admin, was_admin, username }: AccountRow): void {
+  if ((is_admin === 0 && was_admin === 0) || via === 'control') return;
+  const is = is_admin === 1 ? 'is' : 'was';
+  throw new AppError('operator_required', `${username} ${is} an administrator`, {
     hint: `Run "cloudlet admin reset-link ${username}" on the host of the cloud`,
   });
 }

@@ -355,6 +355,7 @@ export class Accounts {
       password_hash: made.passwordHash,
       plan: invited?.plan ?? 'free',
       is_admin: made.isAdmin ? 1 : 0,
+      was_admin: 0,
       is_auditor: 0,
       is_active: 1,
       suspended_reason: null,

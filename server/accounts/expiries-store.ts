@@ -33,7 +33,8 @@ export function setExpiry(id: number, at: number | null): Statement {
 
 export function setAdministrator(id: number, isAdmin: boolean): Statement {
   return {
-    sql: 'UPDATE accounts SET is_admin = ? WHERE id = ? AND closed_at IS NULL',
+    sql: `UPDATE accounts SET was_admin = CASE WHEN is_admin = 1 THEN 1 ELSE was_admin END, is_admin = ?
+          WHERE id = ? AND closed_at IS NULL`,
     params: [isAdmin ? 1 : 0, id],
     expectChanges: 1,
   };

@@ -9,6 +9,8 @@ export interface AccountRow {
   readonly password_hash: string;
   readonly plan: string;
   readonly is_admin: number;
+  /** 1: it was an administrator's before. */
+  readonly was_admin: number;
   readonly is_auditor: number;
   readonly is_active: number;
   readonly suspended_reason: string | null;
@@ -112,8 +114,8 @@ export interface NewAccessKeyRow {
   readonly expiresAt: number | null;
 }
 
-const ACCOUNT = `SELECT id, username, email, password_hash, plan, is_admin, is_auditor, is_active, suspended_reason,
-  credits_micro, held_micro, state AS billing_state, exhausted_at, grace_ends_at, storage_bytes, created_at,
+const ACCOUNT = `SELECT id, username, email, password_hash, plan, is_admin, was_admin, is_auditor, is_active,
+  suspended_reason, credits_micro, held_micro, state AS billing_state, exhausted_at, grace_ends_at, storage_bytes, created_at,
   last_login, canonical_id, removal_at, expires_at, invitation_id, must_change, email_verified_at, mail_about
   FROM accounts JOIN billing_accounts ON account_id = id WHERE closed_at IS NULL`;
 const KEY = `SELECT key_hash, account_id, key_id, kind, sealed_key, name, scopes, bucket_limits,

@@ -73,7 +73,7 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, Help>> = {
     'Use another key.',
   ),
   operator_required: help(
-    'The call would open the account of another administrator.',
+    'The call would open the account of another administrator, or of a former one.',
     'Run `cloudlet admin reset-link NAME` on the host.',
   ),
   scope_required: help('The key lacks the scope, or is limited to other buckets.', 'Use a broader key.'),

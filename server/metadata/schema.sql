@@ -25,7 +25,7 @@ CREATE TABLE accounts (
   created_at INTEGER NOT NULL,
   last_login INTEGER,
   closed_at INTEGER
-, canonical_id TEXT, removal_at INTEGER, invitation_id TEXT REFERENCES invitations(id), expires_at INTEGER, must_change INTEGER NOT NULL DEFAULT 0 CHECK (must_change IN (0, 1)), email_verified_at INTEGER, mail_about TEXT NOT NULL DEFAULT '', is_auditor INTEGER NOT NULL DEFAULT 0 CHECK (is_auditor IN (0, 1))) STRICT;
+, canonical_id TEXT, removal_at INTEGER, invitation_id TEXT REFERENCES invitations(id), expires_at INTEGER, must_change INTEGER NOT NULL DEFAULT 0 CHECK (must_change IN (0, 1)), email_verified_at INTEGER, mail_about TEXT NOT NULL DEFAULT '', is_auditor INTEGER NOT NULL DEFAULT 0 CHECK (is_auditor IN (0, 1)), was_admin INTEGER NOT NULL DEFAULT 0 CHECK (was_admin IN (0, 1))) STRICT;
 
 CREATE TABLE api_keys (
   key_hash TEXT PRIMARY KEY,

@@ -298,6 +298,17 @@ test('no administrator opens the account of another; the answer names the comman
     const problem = await admin.refused(403, 'operator_required', [...call]);
     assert.match(problem.hint, /cloudlet admin reset-link colleague/, call[0]);
   }
+  // Taking the rights away first opens nothing either.
+  await admin.expect(200, url, { method: 'PATCH', json: { is_admin: false } });
+  for (const call of [
+    [`${url}/reset-link`, { method: 'POST' }],
+    [`${url}/api-key`, { method: 'POST' }],
+    [url, email],
+  ] as const) {
+    const problem = await admin.refused(403, 'operator_required', [...call]);
+    assert.match(problem.detail, /colleague was an administrator/, call[0]);
+  }
+  await admin.expect(200, url, { method: 'PATCH', json: { is_admin: true } });
   const own = client.as(api_key);
   await own.expect(200, `${url}/api-key`, { method: 'POST' });
   await own.expect(200, url, email);

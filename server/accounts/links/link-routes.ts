@@ -89,8 +89,8 @@ export function resetRoutes({ resetLinks }: Pick<LinkRoutesDeps, 'resetLinks'>):
       description:
         'For users without a password, or who forgot it. The link works once, for an hour, and invalidates the account’s ' +
         'earlier one; only its hash is stored. In a session the password must have been given in the last 15 ' +
-        'minutes. The account’s webhooks and the log name its creator. For an administrator only the operator on the host ' +
-        'makes one, with `cloudlet admin reset-link NAME` (403 `operator_required`).',
+        'minutes. The account’s webhooks and the log name its creator. For an administrator, or a former one, only the operator ' +
+        'on the host makes one, with `cloudlet admin reset-link NAME` (403 `operator_required`).',
       permission: 'admin',
       params: shapes.AdminAccountPath,
       responses: { 201: shapes.ResetLink },

@@ -1,0 +1,3 @@
+-- Accounts that were an administrator's: no other administrator opens them by API, as when they were.
+
+ALTER TABLE accounts ADD COLUMN was_admin BIGINT NOT NULL DEFAULT 0 CHECK (was_admin IN (0, 1));
