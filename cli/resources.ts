@@ -19,7 +19,7 @@ export interface Kind<T> {
 
 /** The resource with that id or name. Throws ClientError for none, or several with that name. */
 export async function find<T>(
-  list: Pages<T>,
+  list: Pages<T> | readonly T[],
   { noun, listedBy, namesOf }: Kind<T>,
   word: string,
 ): Promise<T> {
@@ -89,7 +89,7 @@ const MAX_GUESSES = 10_000;
 /** More entries than any list has that is read whole. */
 const MAX_RESOURCES = 200_000;
 
-async function* bounded<T>(list: Pages<T>): AsyncGenerator<T> {
+async function* bounded<T>(list: Pages<T> | readonly T[]): AsyncGenerator<T> {
   let count = 0;
   for await (const resource of list) {
     if (++count > MAX_RESOURCES)

@@ -1,7 +1,9 @@
-/** Changes of machines: name, tags, size. */
+/** Changes of machines: name, tags, size; and their snapshots. */
+import type { Cloud } from '../../sdk/index.ts';
 import type { Command } from '../command.ts';
 import { UsageError } from '../failures.ts';
-import { about } from '../resources.ts';
+import { sizeText } from '../output.ts';
+import { about, assertMeant, find, YES } from '../resources.ts';
 import { findVm } from './resource-commands.ts';
 
 export const MACHINE_COMMANDS: readonly Command[] = [
@@ -28,7 +30,62 @@ export const MACHINE_COMMANDS: readonly Command[] = [
       output.one(vm, () => [`${vm.name} is ${vm.state}: ${vm.instance_type}, disk ${vm.disk_gb} GB`]);
     }),
   },
+  {
+    name: 'vm snapshots',
+    words: 'VM',
+    summary: 'list the snapshots of a machine',
+    run: about(findVm, async ({ vm_id }, { cloud, output }) => {
+      const snapshots = await cloud.listVmSnapshots(vm_id);
+      output.table(
+        snapshots,
+        ['NAME', 'SIZE', 'CREATED', 'ID'],
+        ({ name, size, created_at, snapshot_id }) => {
+          return [name, sizeText(size), created_at, snapshot_id];
+        },
+      );
+    }),
+  },
+  {
+    name: 'vm snapshot',
+    words: 'VM NAME',
+    summary: 'copy the disk of a stopped machine, to go back to it',
+    run: about(findVm, async ({ vm_id, name }, { cloud, output, words: [, as = ''] }) => {
+      const made = await cloud.createVmSnapshot(vm_id, { name: as }, { takesLong: true });
+      output.one(made, () => [`snapshot ${as} of ${name} is made (${sizeText(made.size)})`]);
+    }),
+  },
+  {
+    name: 'vm revert',
+    words: 'VM SNAPSHOT',
+    summary: 'put the disk of a stopped machine back to a snapshot; what was written since is lost',
+    options: YES,
+    run: about(findVm, async ({ vm_id, name }, { cloud, output, ...call }) => {
+      const snapshot = await findSnapshot(cloud, vm_id, call.words[1] ?? '');
+      await assertMeant({ ...call, output }, `Put the disk of ${name} back to ${snapshot.name}?`);
+      const vm = await cloud.restoreVmSnapshot(vm_id, snapshot.snapshot_id, { takesLong: true });
+      output.one(vm, () => [`${name} is as in ${snapshot.name}`]);
+    }),
+  },
+  {
+    name: 'vm snapshot-rm',
+    words: 'VM SNAPSHOT',
+    summary: 'delete a snapshot of a machine',
+    options: YES,
+    run: about(findVm, async ({ vm_id }, { cloud, output, ...call }) => {
+      const snapshot = await findSnapshot(cloud, vm_id, call.words[1] ?? '');
+      await assertMeant({ ...call, output }, `Delete the snapshot ${snapshot.name}?`);
+      const deleted = await cloud.deleteVmSnapshot(vm_id, snapshot.snapshot_id);
+      output.one(deleted, () => [`${snapshot.name} is deleted`]);
+    }),
+  },
 ];
+
+const findSnapshot = async (cloud: Cloud, vmId: string, word: string) =>
+  find(
+    await cloud.listVmSnapshots(vmId),
+    { noun: 'snapshot', listedBy: 'vm snapshots', namesOf: ({ snapshot_id, name }) => [snapshot_id, name] },
+    word,
+  );
 
 function gigabytes(text: string): number {
   if (/^\d{1,6}$/.test(text)) return Number(text);

@@ -238,6 +238,9 @@ export interface Hypervisor {
   /** Deletes the disk and files of a stopped guest; no error if missing. */
   discard(vmId: string): Promise<void>;
 
+  /** Copies of guests' disks. */
+  readonly snapshots: GuestSnapshots;
+
   /** null: the guest does not run. */
   sample(vmId: string): Promise<GuestSample | null>;
 
@@ -297,6 +300,23 @@ export interface Hypervisor {
 
   /** Releases everything; guests keep running. */
   close(): Promise<void>;
+}
+
+/** Copies of the disk of a guest that does not run; discard() of the guest removes them. */
+export interface GuestSnapshots {
+  /**
+   * Copies the disk; durable and listed once it resolves, and neither after a crash. `snapshotId` is `snp-`
+   * and 26 characters. Throws `disk_missing`, `out_of_space`, `engine_unavailable`.
+   */
+  take(vmId: string, snapshotId: string): Promise<{ readonly sizeBytes: number }>;
+  /**
+   * Puts the copy in the disk's place, and stays. After a crash the disk is the one before or the one after.
+   * Throws like take().
+   */
+  restore(vmId: string, snapshotId: string): Promise<void>;
+  /** No error if missing. */
+  discard(vmId: string, snapshotId: string): Promise<void>;
+  list(vmId: string): Promise<readonly string[]>;
 }
 
 export interface GuestEndpoint {

@@ -51,6 +51,9 @@ import { type PublishedPortRoutesDeps, publishedPortRoutes } from './ports/publi
 import { PublishedPorts, type PublishedPortsDeps } from './ports/published-ports.ts';
 import { PublishedPortsStore } from './ports/published-ports-store.ts';
 import { type NetworkServices, type PrivateSwitch, syncPrivateNetworks } from './private-network.ts';
+import { type SnapshotRoutesDeps, snapshotRoutes } from './snapshots/snapshot-routes.ts';
+import { SnapshotStore } from './snapshots/snapshot-store.ts';
+import { Snapshots } from './snapshots/snapshots.ts';
 import { vmEgress, vmTunnelRoute, vmTunnelSocket } from './tunnel-routes.ts';
 
 export interface ComputeDeps {
@@ -103,6 +106,7 @@ export function assembleCompute(given: ComputeDeps) {
   const supervisor = new Supervisor({ ...parts, reconciler });
   const accountStops = machineStops({ ...parts, power, deleter });
   const machineChanges = new MachineChanges(parts);
+  const snapshots = new Snapshots({ ...parts, snapshotStore: new SnapshotStore(metadata) });
   return {
     store,
     images,
@@ -115,6 +119,7 @@ export function assembleCompute(given: ComputeDeps) {
     exposures,
     power,
     machineChanges,
+    snapshots,
     deleter,
     reconciler,
     supervisor,
@@ -155,6 +160,7 @@ export interface Host {
 export function computeRoutes(
   deps: VmRoutesDeps &
     ChangeRoutesDeps &
+    SnapshotRoutesDeps &
     ImageRoutesDeps &
     MetricsRoutesDeps &
     ConsoleRoutesDeps &
@@ -163,6 +169,7 @@ export function computeRoutes(
   return [
     ...vmRoutes(deps),
     ...changeRoutes(deps),
+    ...snapshotRoutes(deps),
     ...vmAdminRoutes(deps),
     ...imageRoutes(deps),
     ...metricsRoutes(deps),

@@ -221,7 +221,14 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, Help>> = {
     'There is an administrator already.',
     'Ask the administrator, or run `bin/cloudlet admin create` on the host.',
   ),
-  vm_not_stopped: help('Only a stopped machine can be deleted or resized.', 'Stop it first.'),
+  snapshot_not_found: help(
+    'The machine has no snapshot with this id.',
+    '`GET /api/vms/{vm_id}/snapshots` lists them.',
+  ),
+  vm_not_stopped: help(
+    'Only a stopped machine can be deleted, resized, copied to a snapshot or put back to one.',
+    'Stop it first.',
+  ),
   vm_invalid_state: help(
     'The action is not possible in the state of the machine.',
     'See `state` in the response.',

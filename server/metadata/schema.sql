@@ -511,6 +511,15 @@ CREATE TABLE vm_samples (
   PRIMARY KEY (vm, step_seconds, at)
 ) STRICT, WITHOUT ROWID;
 
+CREATE TABLE vm_snapshots (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  snapshot_id TEXT NOT NULL UNIQUE,
+  vm_id TEXT NOT NULL REFERENCES vms(vm_id) ON DELETE CASCADE,
+  name TEXT NOT NULL,
+  size_bytes INTEGER NOT NULL,            -- on the host; charged with the disk, each as whole GB
+  created_at INTEGER NOT NULL
+) STRICT;
+
 CREATE TABLE vm_usage (
   id INTEGER PRIMARY KEY AUTOINCREMENT,
   vm_id TEXT NOT NULL,
@@ -722,6 +731,8 @@ CREATE INDEX vm_ports_account ON vm_ports(account_id);
 CREATE INDEX vm_ports_vm ON vm_ports(vm_id);
 
 CREATE INDEX vm_samples_age ON vm_samples(step_seconds, at);
+
+CREATE INDEX vm_snapshots_vm ON vm_snapshots(vm_id, id);
 
 CREATE INDEX vm_usage_account ON vm_usage(account_id, at);
 

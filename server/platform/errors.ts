@@ -73,6 +73,7 @@ export const ERRORS = {
   bucket_name_taken: { http: 409, title: 'Bucket name taken' },
   bucket_not_empty: { http: 409, title: 'Bucket not empty' },
   object_locked: { http: 409, title: 'Object locked' },
+  snapshot_not_found: { http: 404, title: 'Snapshot not found' },
   vm_not_stopped: { http: 409, title: 'Virtual machine not stopped' },
   vm_invalid_state: { http: 409, title: 'Not possible in this state' },
   vm_not_running: { http: 409, title: 'Virtual machine not running' },

@@ -24,7 +24,8 @@ export type IdPrefix =
   | 'evt'
   | 'dlv'
   | 'sel'
-  | 'shr';
+  | 'shr'
+  | 'snp';
 
 // Crockford's alphabet in lower case: its ASCII order is its numeric order, so ids sort by time.
 const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz';

@@ -76,6 +76,7 @@ const S3_CODES: Readonly<Record<ErrorCode, S3Code>> = {
   operation_cancelled: 'OperationAborted',
   operation_not_cancellable: 'InvalidRequest',
   encryption_key_disabled: 'KMS.DisabledException',
+  snapshot_not_found: 'InvalidRequest',
   vm_not_stopped: 'InvalidRequest',
   vm_invalid_state: 'InvalidRequest',
   vm_not_running: 'InvalidRequest',

@@ -7,6 +7,8 @@ import { systemClock } from '../platform/clock.ts';
 import { isAppError } from '../platform/errors.ts';
 import { newId } from '../platform/ids.ts';
 import { eventually } from './eventually.ts';
+import { booted, logText } from './guest-log.ts';
+import { testDisks, testSnapshots } from './hypervisor-disks.conformance.ts';
 
 export interface HypervisorFixture {
   /** Over the same directory every time, as after a restart of Cloudlet. */
@@ -27,15 +29,6 @@ export interface HypervisorFixture {
 const PATIENCE_MS = 30_000;
 /** Times of files are as coarse as the kernel's tick, which comes late on a busy host. */
 const CLOCK_STEP_MS = 100;
-
-/** Waits until the guest says so itself, on its console. */
-async function booted(hypervisor: Hypervisor, vmId: string): Promise<void> {
-  await eventually(async () => (await logText(hypervisor, vmId)).includes('guest is up'));
-}
-
-async function logText(hypervisor: Hypervisor, vmId: string): Promise<string> {
-  return Buffer.from(await hypervisor.consoleLog(vmId, 65_536)).toString();
-}
 
 async function consoleOf(hypervisor: Hypervisor, vmId: string): Promise<GuestConsole> {
   const opened = await hypervisor.openConsole(vmId);
@@ -65,13 +58,14 @@ export function testHypervisor(driver: string, build: () => Promise<HypervisorFi
     testLife({ hypervisor: () => hypervisor, fixture: () => fixture, ends });
     testUse({ hypervisor: () => hypervisor, fixture: () => fixture, ends });
     testDisks({ hypervisor: () => hypervisor, fixture: () => fixture, ends });
+    testSnapshots({ hypervisor: () => hypervisor, fixture: () => fixture, ends });
     testRestart({ hypervisor: () => hypervisor, fixture: () => fixture, ends });
     testUnwatched({ hypervisor: () => hypervisor, fixture: () => fixture, ends });
     testImages({ hypervisor: () => hypervisor, fixture: () => fixture, ends });
   });
 }
 
-interface Subject {
+export interface Subject {
   readonly hypervisor: () => Hypervisor;
   readonly fixture: () => HypervisorFixture;
   readonly ends: readonly GuestEnd[];
@@ -235,29 +229,6 @@ function testUse({ hypervisor, fixture }: Subject): void {
     assert.equal(await hypervisor().openConsole(vmId), null);
     assert.equal((await hypervisor().consoleLog(vmId, 100)).length, 0);
     await hypervisor().discard(vmId);
-  });
-}
-
-const GIB = 2 ** 30;
-
-function testDisks({ hypervisor, fixture }: Subject): void {
-  test('a disk grows with its guest off, keeps what is on it, and never shrinks', async () => {
-    const spec = fixture().newSpec();
-    const { vmId, diskGb } = spec;
-    await hypervisor().start(spec);
-    await booted(hypervisor(), vmId);
-    await hypervisor().stop(vmId, { graceMs: 0 });
-    assert.equal(await fixture().diskBytes(spec), diskGb * GIB);
-    await hypervisor().prepare({ ...spec, diskGb: diskGb + 10, hasRun: true });
-    assert.equal(await fixture().diskBytes(spec), (diskGb + 10) * GIB);
-    await hypervisor().prepare({ ...spec, diskGb, hasRun: true });
-    assert.equal(await fixture().diskBytes(spec), (diskGb + 10) * GIB);
-    // A start does it too: Cloudlet may have been killed before prepare().
-    await hypervisor().start({ ...spec, diskGb: diskGb + 20, hasRun: true });
-    assert.equal(await fixture().diskBytes(spec), (diskGb + 20) * GIB);
-    const boots = async () => (await logText(hypervisor(), vmId)).split('guest is up').length;
-    await eventually(async () => (await boots()) === 3);
-    await hypervisor().stop(vmId, { graceMs: 0 });
   });
 }
 

@@ -7,6 +7,7 @@ import type {
   GuestEnd,
   GuestFact,
   GuestSample,
+  GuestSnapshots,
   GuestSpec,
   Hypervisor,
   ImageStage,
@@ -24,6 +25,8 @@ import { AppError } from '../platform/errors.ts';
 interface Guest {
   /** The spec it was made with, and the size that its disk has now. */
   spec: GuestSpec;
+  /** Stands for what is on its disk. */
+  disk: string;
   run: { readonly handle: string; readonly since: number } | null;
   lastEnd: LastEnd | null;
 }
@@ -31,6 +34,7 @@ interface Guest {
 /** The host: what is left when Cloudlet is killed. */
 export class Engine {
   readonly guests = new Map<string, Guest>();
+  readonly snapshots = new Map<string, { readonly vmId: string; readonly disk: string }>();
   /** Bytes of images that were staged, and ids of those taken in. */
   readonly stagedImages = new Map<string, number>();
   readonly images = new Set<string>();
@@ -58,7 +62,15 @@ export class Engine {
   }
 }
 
-type Scripted = 'prepare' | 'start' | 'stop' | 'discard' | 'inspect' | 'list' | 'importImage';
+type Scripted =
+  | 'takeSnapshot'
+  | 'prepare'
+  | 'start'
+  | 'stop'
+  | 'discard'
+  | 'inspect'
+  | 'list'
+  | 'importImage';
 
 export class ScriptedHypervisor implements Hypervisor {
   readonly name = 'scripted';
@@ -99,7 +111,7 @@ export class ScriptedHypervisor implements Hypervisor {
   async prepare(spec: GuestSpec): Promise<void> {
     await this.#before.get('prepare')?.();
     const known = this.engine.guests.get(spec.vmId);
-    if (known === undefined) this.engine.guests.set(spec.vmId, { spec, run: null, lastEnd: null });
+    if (known === undefined) this.engine.guests.set(spec.vmId, { spec, disk: '', run: null, lastEnd: null });
     else known.spec = { ...known.spec, diskGb: Math.max(known.spec.diskGb, spec.diskGb) };
   }
 
@@ -141,7 +153,27 @@ export class ScriptedHypervisor implements Hypervisor {
     await this.#before.get('discard')?.();
     if (this.engine.guests.get(vmId)?.run) throw new Error('a running guest must not be discarded');
     this.engine.guests.delete(vmId);
+    for (const id of await this.snapshots.list(vmId)) this.engine.snapshots.delete(id);
   }
+
+  readonly snapshots: GuestSnapshots = {
+    take: async (vmId, snapshotId) => {
+      await this.#before.get('takeSnapshot')?.();
+      const guest = this.#guest(vmId);
+      if (guest.run !== null) throw new Error('a running guest must not be copied');
+      this.engine.snapshots.set(snapshotId, { vmId, disk: guest.disk });
+      return { sizeBytes: 2 ** 30 + 1 };
+    },
+    restore: async (vmId, snapshotId) => {
+      const guest = this.#guest(vmId);
+      const snapshot = this.engine.snapshots.get(snapshotId);
+      if (snapshot?.vmId !== vmId || guest.run !== null) throw new AppError('disk_missing', 'as scripted');
+      guest.disk = snapshot.disk;
+    },
+    discard: async (_, snapshotId) => void this.engine.snapshots.delete(snapshotId),
+    list: async (vmId) =>
+      [...this.engine.snapshots].filter(([, one]) => one.vmId === vmId).map(([snapshotId]) => snapshotId),
+  };
 
   sample(): Promise<GuestSample | null> {
     return Promise.resolve(null);

@@ -1,12 +1,13 @@
 /** A machine's name, tags and size in the console, without a guest that runs. */
 import assert from 'node:assert/strict';
 import { after, before } from 'node:test';
+import { notInstalled } from '../../scripts/installed.ts';
 import { eventually } from '../harness/waiting.ts';
 import { noBrowser } from './browser-kit.ts';
-import { assertAccessible, openJourney, stepsOf, type Traveller } from './console-journey.ts';
+import { assertAccessible, assertAsks, openJourney, stepsOf, type Traveller } from './console-journey.ts';
 import { NEW_VM } from './vms-kit.ts';
 
-const skip = noBrowser;
+const skip = noBrowser || notInstalled('qemu-img');
 const step = stepsOf(skip);
 let ada: Traveller;
 let id = '';
@@ -50,4 +51,24 @@ step('name, tags, size and disk change in one dialog, and show at once', async (
   await eventually('chips of the tags', async () =>
     /a.*b.*blog/s.test(await page.getByText('Tags', { exact: true }).locator('xpath=../..').innerText()),
   );
+});
+
+step('a snapshot is made, gone back to and deleted, and no question is answered by Enter', async () => {
+  const { page, user } = ada;
+  await page.getByRole('tab', { name: 'Recovery' }).click();
+  await page.getByRole('button', { name: 'Make snapshot' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByLabel('Name', { exact: true }).fill('<i>one</i>');
+  await page.keyboard.press('Enter');
+  await page.getByRole('cell', { name: '<i>one</i>', exact: true }).waitFor();
+  await dialog.waitFor({ state: 'hidden' });
+  await assertAccessible(page, 'the snapshots');
+  for (const action of ['Go back to', 'Delete']) await assertAsks(page, `${action} <i>one</i>`);
+  await page.getByRole('button', { name: 'Go back to <i>one</i>' }).click();
+  await dialog.getByRole('button', { name: 'Go back' }).click();
+  await page.getByText('<b>shop</b> is as in <i>one</i>').waitFor();
+  await page.getByRole('button', { name: 'Delete <i>one</i>' }).click();
+  await dialog.getByRole('button', { name: 'Delete' }).click();
+  await page.getByRole('cell', { name: '<i>one</i>', exact: true }).waitFor({ state: 'detached' });
+  assert.deepEqual(await user.expect(200, `/api/vms/${id}/snapshots`), []);
 });

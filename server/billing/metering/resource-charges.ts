@@ -114,6 +114,7 @@ export function vmCharges({ usage, rating, holds, prices, quotas, ...deps }: VmC
       return [...(await quotas.resizeVm(before, after)), ...usage.vmResized(after)];
     },
 
+    diskChanged: (vm: Pick<UsedVm, 'vm_id' | 'disk_gb'>) => usage.vmDiskChanged(vm),
     renamed: (vm: Pick<UsedVm, 'vm_id' | 'name'>) => usage.vmRenamed(vm),
     memoryTaken: (vm: StartedVm) => quotas.claimMemory(vm),
 
@@ -250,15 +251,22 @@ export class Usage {
   }
 
   /** For a machine that is off, right after its usage was rated. */
-  vmResized({ vm_id: resourceId, instance_type, disk_gb }: UsedVm): Statement[] {
+  vmResized(vm: UsedVm): Statement[] {
+    const { vm_id: resourceId, instance_type } = vm;
     const { store, steady } = this.#deps;
     const now = ticksOf(METERS['vm.disk'], steady.now());
     const ratedTo = now - RATED_WITHIN_MS / METERS['vm.disk'].tickMs;
     return [
       store.setVariant({ meter: 'vm.time', resourceId }, instance_type, ratedTo),
       store.setVariant({ meter: 'vm.disk', resourceId }, instance_type, ratedTo),
-      store.setLevel({ meter: 'vm.disk', resourceId }, disk_gb, now),
+      ...this.vmDiskChanged(vm),
     ];
+  }
+
+  vmDiskChanged({ vm_id: resourceId, disk_gb }: Pick<UsedVm, 'vm_id' | 'disk_gb'>): Statement[] {
+    const { store, steady } = this.#deps;
+    const now = ticksOf(METERS['vm.disk'], steady.now());
+    return [store.setLevel({ meter: 'vm.disk', resourceId }, disk_gb, now)];
   }
 
   vmRenamed({ vm_id: resourceId, name }: Pick<UsedVm, 'vm_id' | 'name'>): Statement[] {

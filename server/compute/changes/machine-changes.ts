@@ -11,7 +11,7 @@ import { guestSpec } from '../machines/runs.ts';
 import type { MachineTurns } from '../machines/transitions.ts';
 import type { VmBilling } from '../machines/vm-billing.ts';
 import { assertVmFields } from '../machines/vm-fields.ts';
-import type { VmRow, VmStore } from '../machines/vm-store.ts';
+import { billedDisk, type VmRow, type VmStore } from '../machines/vm-store.ts';
 import type { VmViews } from '../machines/vm-view.ts';
 import type { Vm, VmChange } from '../schema.ts';
 
@@ -73,7 +73,7 @@ export class MachineChanges {
     const type = findInstanceType(instance_type ?? row.instance_type);
     const isOther = instance_type !== undefined && instance_type !== row.instance_type;
     if (!isOther && disk_gb === row.disk_gb) return {};
-    if (row.state !== 'created' && row.state !== 'stopped') throw notStopped(row);
+    if (row.state !== 'created' && row.state !== 'stopped') throw notStopped(row, 'resized');
     const isMore = disk_gb > row.disk_gb || (type?.priceMicro ?? 0) > row.price_micro;
     if (isMore)
       await this.#deps.billing.assertCredit({ ...row, instance_type: instance_type ?? row.instance_type });
@@ -93,7 +93,7 @@ export class MachineChanges {
       if (isResize) {
         change.expect(store.resize(row), () => writeConflict('machine'));
         // A concurrent change used up a quota, or the usage has to be rated again.
-        change.addAll(await billing.resized(before, row), 'retry');
+        change.addAll(await billing.resized(billedDisk(before), billedDisk(row)), 'retry');
       }
       if (isNamed) {
         change.expect(
@@ -131,15 +131,12 @@ function changedEvent(row: VmRow, at: number) {
   return eventOf('vm.changed', row, { at, vm_id, instance_type, ip_address: address, tags, disk_gb });
 }
 
-function notStopped({ state }: VmRow): AppError {
-  return new AppError(
-    'vm_not_stopped',
-    `Only a stopped virtual machine can be resized; this one is ${state}`,
-    {
-      hint: 'Stop it first, and start it again afterwards: name and tags can be changed at any time',
-      extra: { state },
-    },
-  );
+export function notStopped({ state }: VmRow, done: string): AppError {
+  const rule = `Only a stopped virtual machine can be ${done}; this one is ${state}`;
+  return new AppError('vm_not_stopped', rule, {
+    hint: 'Stop it first, and start it again afterwards',
+    extra: { state },
+  });
 }
 
 function notChangeable({ state }: VmRow): AppError {

@@ -219,6 +219,7 @@ export class Machines {
       created_at: now,
       plan,
       published: 0,
+      snapshot_gb: 0,
     };
   }
 

@@ -42,6 +42,8 @@ export interface VmBilling {
    * earlier price. Throws `quota_exceeded`; retried as created().
    */
   resized(before: BilledVm, after: BilledVm): Promise<readonly Statement[]>;
+  /** Statements for another size of the disk with its snapshots, GB. */
+  diskChanged(vm: Pick<BilledVm, 'vm_id' | 'disk_gb'>): readonly Statement[];
   /** Statements for another name. */
   renamed(vm: Pick<BilledVm, 'vm_id' | 'name'>): readonly Statement[];
   /**

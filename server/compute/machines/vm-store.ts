@@ -46,6 +46,13 @@ export interface VmRow {
   readonly plan: string;
   /** Number of its published ports. */
   readonly published: number;
+  /** Its snapshots, each as whole GB. */
+  readonly snapshot_gb: number;
+}
+
+/** The machine as its disk is charged, with its snapshots. */
+export function billedDisk<Row extends Pick<VmRow, 'disk_gb' | 'snapshot_gb'>>(row: Row): Row {
+  return { ...row, disk_gb: row.disk_gb + row.snapshot_gb };
 }
 
 export type UsageEvent = 'created' | 'started' | 'stopped' | 'deleted';
@@ -54,7 +61,9 @@ const COLUMNS = `id, vm_id, account_id, name, instance_type, region, tags, vcpus
   price_micro, image_id, ssh_keys, user_data, databases, ports, outbound, uuid, mac, address, state, desired_state,
   generation, reason_code, reason_message, handle, accel, accel_reason, state_changed_at, started_at,
   ready_at, created_at, (SELECT plan FROM accounts WHERE accounts.id = account_id) AS plan,
-  (SELECT count(*) FROM vm_ports WHERE vm_ports.vm_id = vms.vm_id) AS published`;
+  (SELECT count(*) FROM vm_ports WHERE vm_ports.vm_id = vms.vm_id) AS published,
+  (SELECT CAST(coalesce(sum((size_bytes + 1073741823) / 1073741824), 0) AS BIGINT) FROM vm_snapshots
+    WHERE vm_snapshots.vm_id = vms.vm_id) AS snapshot_gb`;
 
 /** Events kept per machine, so that frequent starts cannot fill the metadata. */
 export const EVENTS_KEPT = 200;

@@ -6,7 +6,7 @@ import type { Ingress, PortState } from '../ingress.ts';
 import type { Vm } from '../schema.ts';
 import { hostnameOf, privateLinkOf } from './runs.ts';
 import type { VmBilling } from './vm-billing.ts';
-import type { VmRow } from './vm-store.ts';
+import { billedDisk, type VmRow } from './vm-store.ts';
 
 const SSH = 22;
 /** Hours of an average month, the usual base of monthly prices. */
@@ -59,7 +59,7 @@ export class VmViews {
 
   present(row: Omit<VmRow, 'id'>): Vm {
     const { clock, billing, hypervisor, ingress, outbound } = this.#deps;
-    const vm = { ...presentVm(row, clock.now()), ...pricesOf(billing, row.plan, row) };
+    const vm = { ...presentVm(row, clock.now()), ...pricesOf(billing, row.plan, billedDisk(row)) };
     const isWaiting = row.state === 'running' && hypervisor.waiting(row.vm_id) !== null;
     const state_reason = isWaiting ? WAITS : vm.state_reason;
     const ports = ingress.ports(row.vm_id, JSON.parse(row.ports) as number[]);

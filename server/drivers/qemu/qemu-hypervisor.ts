@@ -19,6 +19,7 @@ import type { GuestRun } from './guests/guest-run.ts';
 import { GuestRuns, STATUS_MS } from './guests/guest-runs.ts';
 import { DiskCopies } from './images/disk-copies.ts';
 import { DiskFullWaits, type HostDisk } from './images/disk-full-waits.ts';
+import { DiskSnapshots } from './images/disk-snapshots.ts';
 import { ImageLibrary } from './images/image-library.ts';
 import { whenTinyBuilt, whyNoTinyImage } from './images/tiny-image.ts';
 import { type Accel, KVM_DEVICE, withFix } from './kvm.ts';
@@ -297,6 +298,16 @@ export class QemuHypervisor implements hv.Hypervisor {
       await this.#runs.clear(vmId);
       await this.#networks.disconnect(vmId);
       await this.#folders.remove(vmId);
+    });
+  }
+
+  get snapshots(): DiskSnapshots {
+    return new DiskSnapshots({
+      folders: this.#folders,
+      runs: this.#runs,
+      inTurn: (vmId, work) => this.#inTurn(vmId, work),
+      qemuImg: () => this.#programs.image(),
+      assertSpace: this.#deps.assertSpace ?? (() => {}),
     });
   }
 

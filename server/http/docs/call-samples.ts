@@ -98,6 +98,7 @@ export const CALL_SAMPLES: Readonly<Record<string, CallSample>> = {
   getCdnUrl: { query: '?expires_in=3600' },
   lendSshKey: { body: { public_key: SSH_KEY } },
   createVm: { body: { name: 'web', instance_type: 't2.micro' } },
+  createVmSnapshot: { body: { name: 'before the upgrade' } },
   changeVm: { body: { name: 'web-2', instance_type: 't2.small', disk_gb: 60 } },
   openConsole: {
     instead:

@@ -47,6 +47,9 @@ export const vmLogQuery = (id: string, bytes: number) =>
 export const vmPointsQuery = (id: string) =>
   queryOptions({ queryKey: ['vms', id, 'points'], queryFn: () => cloud.listVmPoints(id) });
 
+export const vmSnapshotsQuery = (id: string) =>
+  queryOptions({ queryKey: ['vms', id, 'snapshots'], queryFn: () => cloud.listVmSnapshots(id) });
+
 export const typesQuery = queryOptions({
   queryKey: ['instance-types'],
   queryFn: () => cloud.listInstanceTypes(),

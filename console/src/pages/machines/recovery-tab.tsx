@@ -1,6 +1,6 @@
 /** Restores the machine from a recovery point as a new machine. */
 import { ClockIcon } from '@heroicons/react/24/outline';
-import { Button, Group, NativeSelect, Stack, Text, TextInput } from '@mantine/core';
+import { Button, Group, NativeSelect, Stack, Text, TextInput, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import type { NewVm, Vm, VmPoint } from '../../../../sdk/index.ts';
@@ -11,22 +11,31 @@ import { Refused } from '../../parts/forms/warning.tsx';
 import { Empty, Loaded } from '../../parts/page.tsx';
 import { machineText } from '../../texts/machine-text.ts';
 import { vmPointsQuery, vmsQuery } from './queries.ts';
+import { Snapshots } from './snapshots.tsx';
 
 const words = machineText.recovery;
 
 export function RecoveryTab({ vm }: { vm: Vm }) {
   return (
-    <Loaded query={useQuery(vmPointsQuery(vm.vm_id))}>
-      {(points) =>
-        points.length === 0 ? (
-          <Empty icon={ClockIcon} title={words.none}>
-            {words.noneLead}
-          </Empty>
-        ) : (
-          <RestoreForm vm={vm} points={points} />
-        )
-      }
-    </Loaded>
+    <Stack gap="xl">
+      <Snapshots vm={vm} />
+      <section>
+        <Title order={2} mb="xs">
+          {words.points}
+        </Title>
+        <Loaded query={useQuery(vmPointsQuery(vm.vm_id))}>
+          {(points) =>
+            points.length === 0 ? (
+              <Empty icon={ClockIcon} title={words.none}>
+                {words.noneLead}
+              </Empty>
+            ) : (
+              <RestoreForm vm={vm} points={points} />
+            )
+          }
+        </Loaded>
+      </section>
+    </Stack>
   );
 }
 
