@@ -29,7 +29,7 @@ async function answerAfter({ base, line, headers = [], pieces = 40, pauseMs = 0 
   socket.on('error', (error) => {
     failure = error;
   });
-  // As a program that does not read while it writes.
+  // The program does not read while it writes.
   socket.pause();
   const length = `Content-Length: ${pieces * PIECE.length}`;
   socket.write(`${[`${line} HTTP/1.1`, 'Host: localhost', length, ...headers].join('\r\n')}\r\n\r\n`);

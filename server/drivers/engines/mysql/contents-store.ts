@@ -70,6 +70,18 @@ export async function dropPrograms(admin: Admin, database: string): Promise<void
   for (const { type, name } of routines) await admin.query(`DROP ${type} IF EXISTS ${of}.${foreign(name)}`);
 }
 
+/** Whether it has no table, view, routine or event. */
+export async function isEmpty(admin: Admin, database: string): Promise<boolean> {
+  const rows = await rowsOf(
+    admin,
+    `SELECT 1 FROM information_schema.TABLES WHERE TABLE_SCHEMA = ?
+     UNION ALL SELECT 1 FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = ?
+     UNION ALL SELECT 1 FROM information_schema.EVENTS WHERE EVENT_SCHEMA = ? LIMIT 1`,
+    [database, database, database],
+  );
+  return rows.length === 0;
+}
+
 /** Names of its tables, without views. */
 export async function tablesOf(admin: Admin, database: string): Promise<string[]> {
   const rows = await rowsOf(

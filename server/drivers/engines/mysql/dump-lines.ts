@@ -9,6 +9,7 @@ import { Transform, type TransformCallback } from 'node:stream';
 import { LoadFailed } from '../../../databases/engine.ts';
 import { cutOff, NO_STATEMENT, textStart } from '../../../databases/text-start.ts';
 import { OneTransaction } from './data-only.ts';
+import { FirstStatement } from './first-statement.ts';
 import { ForeignLines, type LenientLoad } from './foreign-lines.ts';
 
 const SANDBOX = /^\/\*M?!999999\\- enable the sandbox mode \*\/\s*$/;
@@ -25,13 +26,10 @@ const MADE_BY = [
 const VIEW_MADE_BY = new RegExp(`^(/\\*!\\d+ )${DEFINER} `);
 const VIEW_BEGINS = /^\/\*!\d+ CREATE ALGORITHM=\w+ \*\/\s*$/;
 const VIEW = /^\/\*!\d+ VIEW /;
-const NOT_BLANK = /\S/;
-/** Complete comments of a line, and the beginning of an incomplete one. */
-const REMARKS = /^(?:\s*\/\*(?!M?!)[^*]*\*\/)+/;
-const REMARK = /^\s*(?:--|#|\/\*(?!M?!)|$)/;
 const DELIMITER = /^DELIMITER (\S+)\s*$/i;
 /** Lines that are looked at are shorter; data are passed on piece by piece. */
 const MAX_LINE = 262_144;
+const MAX_HEAD = 300;
 
 export interface DumpLinesOptions {
   readonly from?: string;
@@ -56,7 +54,7 @@ export class DumpLines extends Transform {
   #isDump = false;
   #isWhole = false;
   #isEmpty = true;
-  #hasStatement = false;
+  readonly #first = new FirstStatement();
   readonly #foreign: ForeignLines | null;
   readonly #one: OneTransaction | null;
   /** Counts lines of the file. */
@@ -90,7 +88,7 @@ export class DumpLines extends Transform {
       all = all.subarray(end + 1);
     }
     if (this.#isPassing || all.length > MAX_LINE) {
-      this.#pass(this.#isPassing ? all : this.#begun(all));
+      this.#pass(this.#isPassing ? all : this.#withoutName(this.#begun(all)));
       this.#isPassing = true;
       all = Buffer.alloc(0);
     }
@@ -105,9 +103,10 @@ export class DumpLines extends Transform {
       done(error as Error);
       return;
     }
+    this.#first.end();
     if (!this.#isLoad) done();
     else if (this.#isEmpty) done(new LoadFailed('The dump is empty'));
-    else if (!this.#hasStatement) done(new LoadFailed(NO_STATEMENT));
+    else if (!this.#first.isFound) done(new LoadFailed(NO_STATEMENT));
     else if (this.#isDump && !this.#isWhole)
       done(new LoadFailed(cutOff({ last: '-- Dump completed', by: 'mariadb-dump' })));
     else if (this.#one !== null && this.endsWithin)
@@ -118,13 +117,18 @@ export class DumpLines extends Transform {
     }
   }
 
+  /** Whether its head is that of mysqldump or mariadb-dump. */
+  get isDump(): boolean {
+    return this.#isDump;
+  }
+
   /** Whether the text so far ends within a statement. */
   get endsWithin(): boolean {
     return !this.#isFirstLine;
   }
 
   #pass(bytes: Buffer): void {
-    this.#hasStatement ||= NOT_BLANK.test(bytes.toString('latin1'));
+    this.#first.take(bytes);
     this.#ending = (this.#ending + bytes.subarray(-64).toString('latin1')).slice(-64);
     this.push(bytes);
   }
@@ -139,15 +143,24 @@ export class DumpLines extends Transform {
     return text;
   }
 
+  /** The first bytes of a line that is too long to be looked at. */
+  #withoutName(bytes: Buffer): Buffer {
+    if (this.#foreign === null || !this.#isFirstLine) return bytes;
+    const head = bytes.toString('latin1', 0, MAX_HEAD);
+    const kept = this.#foreign.withoutName(head);
+    return kept === head ? bytes : Buffer.concat([Buffer.from(kept, 'latin1'), bytes.subarray(MAX_HEAD)]);
+  }
+
   #line(given: Buffer): void {
     const bytes = this.#isPassing ? given : this.#begun(given);
     this.#number++;
-    const isLong = this.#isPassing || bytes.length > MAX_LINE;
+    const wasPassing = this.#isPassing;
+    const isLong = wasPassing || bytes.length > MAX_LINE;
     this.#isPassing = false;
-    if (isLong) this.#pass(bytes);
+    if (isLong) this.#pass(wasPassing ? bytes : this.#withoutName(bytes));
     else {
       const text = bytes.toString('latin1');
-      this.#hasStatement ||= !REMARK.test(text.replace(REMARKS, ''));
+      this.#first.take(bytes);
       this.#ending = text;
       const line = this.#foreignAltered(this.#altered(text));
       if (line !== '') this.push(Buffer.from(line, 'latin1'));

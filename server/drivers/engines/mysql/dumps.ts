@@ -1,7 +1,13 @@
 /** Dumps and loads of whole MariaDB databases. */
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
-import type { Dump, DumpHow, EngineDatabase, TestDatabase } from '../../../databases/engine.ts';
+import {
+  type Dump,
+  type DumpHow,
+  type EngineDatabase,
+  LoadFailed,
+  type TestDatabase,
+} from '../../../databases/engine.ts';
 import type { LoadHow } from '../../../databases/left-out.ts';
 import { AppError } from '../../../platform/errors.ts';
 import { randomName } from '../../../platform/ids.ts';
@@ -62,8 +68,9 @@ export class MysqlDumps {
 
   constructor(deps: DumpsDeps) {
     this.#deps = deps;
-    const fill = (database: string, user: string, sql: Buffer) =>
-      this.#fill({ database, user, most: Number.POSITIVE_INFINITY }, Readable.from([sql]), NEVER);
+    const fill = async (database: string, user: string, sql: Buffer) => {
+      await this.#fill({ database, user, most: Number.POSITIVE_INFINITY }, Readable.from([sql]), NEVER);
+    };
     this.#swaps = new Swaps({ ...deps, fill });
   }
 
@@ -139,7 +146,10 @@ export class MysqlDumps {
       const parts = await DumpParts.of(dump);
       const lenient = await this.#lenient(leftOut);
       const into = { database: fresh, user: fresh, most, lenient, firstLine: parts.firstLine };
-      await this.#fill(into, parts.content(), signal);
+      const isDump = await this.#fill(into, parts.content(), signal);
+      // The client passes over much that is no SQL, such as a comment without an end.
+      if (!isDump && (await links.asAdmin((admin) => contents.isEmpty(admin, fresh))))
+        throw new LoadFailed('The file makes no table: the database would be empty');
       for (let test = await parts.nextName(); test !== null; test = await parts.nextName())
         await this.#loadTest(test, parts, { user: store.usersOf(name).writer, most, signal });
       signal.throwIfAborted();
@@ -220,7 +230,8 @@ export class MysqlDumps {
     return dumpOf(run, { signal, through: new DumpLines({ from: database }), asError: dumpFailed });
   }
 
-  async #fill(into: Into, dump: Readable, signal: AbortSignal): Promise<void> {
+  /** Resolves with whether a program made the text as a dump. */
+  async #fill(into: Into, dump: Readable, signal: AbortSignal): Promise<boolean> {
     const { links, clients, fileBytes } = this.#deps;
     const { database, user, most, lenient, firstLine = 1, isOneTransaction } = into;
     const bytes = /^[dt]_[a-z0-9]{16}$/.test(database) ? fileBytes : testBytes;
@@ -245,6 +256,7 @@ export class MysqlDumps {
         return asSaid(complaint, firstLine - 1) + end;
       },
     });
+    return through.isDump;
   }
 
   /** Routines, triggers, events; then views, which may need them. */

@@ -195,6 +195,76 @@ describe('a load into MariaDB', { skip: noMysql }, () => {
     await load(FOREIGN);
   });
 
+  test('of MySQL 8 has other functions and options where MariaDB has none of its own', async () => {
+    const table = `CREATE TABLE \`t\` (
+  \`id\` binary(16) NOT NULL DEFAULT (uuid_to_bin(uuid(),1)) COMMENT 'bin_to_uuid(\`id\`)',
+  \`shown\` varchar(36) GENERATED ALWAYS AS (bin_to_uuid(\`id\`)) VIRTUAL,
+  \`swapped\` varchar(36) GENERATED ALWAYS AS (bin_to_uuid(\`id\`,true)) STORED,
+  \`n\` int NOT NULL /*!80023 INVISIBLE */,
+  \`gb\` varchar(20) CHARACTER SET gb18030 COLLATE gb18030_chinese_ci DEFAULT NULL,
+  \`ja\` text CHARACTER SET utf8mb4 COLLATE utf8mb4_ja_0900_as_cs_ks,
+  FULLTEXT KEY \`ft\` (\`ja\`) /*!50100 WITH PARSER \`ngram\` */ ,
+  CONSTRAINT \`small\` CHECK ((\`n\` < 3)) /*!80016 NOT ENFORCED */
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 /*!80021 AUTOEXTEND_SIZE=4M */ SECONDARY_ENGINE=RAPID;
+INSERT INTO \`t\` (\`id\`,\`n\`) VALUES (0x00112233445566778899AABBCCDDEEFF,7);
+/*!50001 CREATE ALGORITHM=UNDEFINED */
+/*!50013 DEFINER=\`root\`@\`localhost\` SQL SECURITY DEFINER */
+/*!50001 VIEW \`v\` AS select bin_to_uuid(\`t\`.\`id\`) AS \`bin_to_uuid(t.id)\` from \`t\` */;
+ANALYZE TABLE \`t\` UPDATE HISTOGRAM ON \`n\` WITH 100 BUCKETS;
+`;
+    // With its head, and as \`--compact\` begins.
+    for (const begin of [
+      FOREIGN.slice(0, FOREIGN.indexOf('SET @MYSQLDUMP')),
+      '/*!50503 SET NAMES utf8mb4 */;\n',
+    ]) {
+      const end = begin.length > 100 ? '-- Dump completed on 2026-11-29 10:00:00\n' : '';
+      const { count } = await load(begin + table + end, { pieceBytes: 70 });
+      assert.equal(count, begin.length > 100 ? 13 : 12);
+      const [row] = await rows('SELECT shown, swapped, n FROM t');
+      assert.deepEqual(row, {
+        shown: '00112233-4455-6677-8899-aabbccddeeff',
+        swapped: '44556677-2233-0011-8899-aabbccddeeff',
+        n: 7,
+      });
+      assert.deepEqual(await rows('SELECT * FROM v'), [{ 'bin_to_uuid(t.id)': row?.shown }]);
+      await client.query('INSERT INTO t (n) VALUES (1)');
+      const [made] = await rows('SHOW CREATE TABLE t');
+      assert.match(String(made?.['Create Table']), /COMMENT 'bin_to_uuid\(`id`\)'/);
+    }
+    await load(FOREIGN);
+  });
+
+  test('of programs that write the name of the database before each name', async () => {
+    const name = '`shop`';
+    const dump = `CREATE SCHEMA IF NOT EXISTS ${name} DEFAULT CHARACTER SET utf8 ;
+USE ${name} ;
+CREATE TABLE IF NOT EXISTS ${name}.\`t\` (
+  \`id\` INT NOT NULL,
+  \`name\` VARCHAR(45) NULL COMMENT '${name}.\`x\`',
+  PRIMARY KEY (\`id\`),
+  UNIQUE INDEX \`u\` (\`name\` ASC) INVISIBLE)
+ENGINE = InnoDB;
+CREATE TABLE ${name}.\`kids\` (\`of\` INT NOT NULL, FOREIGN KEY (\`of\`) REFERENCES ${name}.\`t\` (\`id\`));
+INSERT INTO ${name}.\`t\` VALUES (1,"${name}.\`t\`"),
+(2,'b');
+`;
+    const long = Array.from({ length: 20_000 }, (_, at) => `(${at + 9},'${name}.\`t\` ${at}')`).join();
+    await load(`${dump}INSERT INTO ${name}.\`t\` VALUES ${long};\n`);
+    assert.deepEqual(await rows('SELECT name FROM t WHERE id < 10 ORDER BY id'), [
+      { name: '`shop`.`t`' },
+      { name: 'b' },
+      { name: '`shop`.`t` 0' },
+    ]);
+    assert.equal((await rows('SELECT count(*) AS n FROM t'))[0]?.n, 20_002);
+    const [made] = await rows('SHOW CREATE TABLE t');
+    assert.match(String(made?.['Create Table']), /COMMENT '`shop`\.`x`'[\s\S]* IGNORED/);
+    // The client passes over a file that makes nothing without a word.
+    for (const text of ['/*'.repeat(100), '/*'.repeat(300_000), '/*\n nothing\n*/\n', 'DELIMITER //\n'])
+      await assert.rejects(load(text), /makes no table|has no statement/);
+    assert.equal((await rows('SELECT count(*) AS n FROM t'))[0]?.n, 20_002);
+    await load(FOREIGN);
+  });
+
   test('takes a byte order mark and CRLF, and names UTF-16', async () => {
     assert.ok((await load(`\ufeff${FOREIGN.replaceAll('\n', '\r\n')}`, { pieceBytes: 7 })).count > 10);
     assert.deepEqual(await rows('SELECT * FROM goods ORDER BY id'), GOODS);

@@ -35,18 +35,34 @@ const REFUSED: readonly (readonly [RegExp, string])[] = (
     ],
     ['FLUSH ', 'FLUSH is not needed'],
     [
+      'ANALYZE (?:LOCAL |NO_WRITE_TO_BINLOG )?TABLE [^;]* (?:UPDATE|DROP) HISTOGRAM ',
+      'MariaDB keeps histograms in another way',
+    ],
+    [
       '(?:(?:UN)?INSTALL |(?:CREATE|ALTER|DROP)(?: OR REPLACE)? (?:SERVER|TABLESPACE|LOGFILE|UNDO)\\b)',
       'it concerns the server, not this database',
     ],
   ] as const
 ).map(([words, reason]) => [new RegExp(OPEN + words, 'i'), reason]);
 const USE = new RegExp(`${OPEN}USE +(\`(?:[^\`]|\`\`)+\`|[\\w$-]+)`, 'i');
+const MADE = new RegExp(
+  `${OPEN}CREATE${SPACE}(?:DATABASE|SCHEMA)${SPACE}(?:IF NOT EXISTS )?(\`(?:[^\`]|\`\`)+\`)`,
+  'i',
+);
+/** The beginning of a statement with rows, up to the name of its table. */
+const INTO = /^((?:INSERT|REPLACE|UPDATE|DELETE)(?: \w+)*? (?:INTO |FROM )?)(`(?:[^`]|``)+`)\.(?=`)/i;
+const STRINGS = /('(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*")/;
 const COMPLAINT = /^(?:mysqldump|mysqlpump|mariadb-dump): /;
 /** Statements whose lines are data. */
 const DATA = /^(?:INSERT|REPLACE|UPDATE|DELETE|--|#)/i;
-const COLLATION = /\b([a-z0-9]+)(_[a-z0-9_]*?)?_(0900|uca1400)(_nopad)?_(ai_ci|as_ci|as_cs|bin)\b/g;
+const COLLATION = /\b([a-z0-9]+)(_[a-z0-9_]*?)?_(0900|uca1400)(_nopad)?_(ai_ci|as_ci|as_cs|bin)(?:_ks)?\b/g;
+/** A character set of MySQL that MariaDB lacks; the text of a dump is UTF-8. */
+const CHARACTERS = /\b(CHARACTER SET |CHARSET=|COLLATE[ =])gb18030(?:_(\w+))?/g;
+const GB18030 = 'gb18030_chinese_ci';
 const NEWER = /\/\*!8\d{4} (.*?) ?\*\//g;
 const GENERATED = /(\bGENERATED ALWAYS AS \(.*\) (?:VIRTUAL|STORED)) NOT NULL/;
+/** An unused index in the form of MySQL Workbench. */
+const INDEX = /^(\s*(?:UNIQUE |FULLTEXT |SPATIAL )?(?:KEY|INDEX) .*\)) INVISIBLE(?=\s*[,)]|\s*$)/;
 /** Quoted text of any kind, which must not be altered. */
 const QUOTED = /('(?:[^'\\]|\\.|'')*'|`(?:[^`]|``)*`|"(?:[^"\\]|\\.|"")*")/;
 /** Languages of MySQL's collations, with MariaDB's names. */
@@ -80,6 +96,8 @@ export class ForeignLines {
   readonly #told = new Set<string>();
   readonly #tables: TableLines;
   #used: string | null = null;
+  /** The database that the dump makes, quoted, which may stand before each name. */
+  #made: string | null = null;
   #isData = false;
 
   constructor({ leftOut, collations }: LenientLoad) {
@@ -106,13 +124,25 @@ export class ForeignLines {
       }
     }
     if (this.#isData && !isFirst) return text;
-    const here = this.#isData ? text : this.#translated(text, line);
+    const near = this.withoutName(text);
+    const here = this.#isData ? near : this.#translated(near, line);
     return this.#tables.altered(here, { line, isFirst });
+  }
+
+  /** Without the name of the dump's own database before others; of rows only the beginning is read. */
+  withoutName(text: string): string {
+    const made = this.#made;
+    if (made === null || !text.includes(`${made}.`)) return text;
+    if (INTO.test(text)) return text.replace(INTO, (all, into, name) => (name === made ? into : all));
+    if (this.#isData) return text;
+    const parts = text.split(STRINGS);
+    return parts.map((part, at) => (at % 2 === 1 ? part : part.replaceAll(`${made}.\``, '`'))).join('');
   }
 
   #whyNot(text: string): string | null {
     const name = USE.exec(text)?.[1]?.replaceAll('`', '');
     if (name === undefined) {
+      this.#made ??= MADE.exec(text)?.[1] ?? null;
       if (COMPLAINT.test(text)) return 'it is a message of the dump program, not SQL';
       return REFUSED.find(([pattern]) => pattern.test(text))?.[1] ?? null;
     }
@@ -127,13 +157,17 @@ export class ForeignLines {
   }
 
   #translated(text: string, line: number): string {
-    if (!/_(?:0900|uca1400)_|\/\*!8|GENERATED/.test(text)) return text;
+    if (!/_(?:0900|uca1400)_|\/\*!8|GENERATED|INVISIBLE|gb18030|uuid/i.test(text)) return text;
     const without = (part: string) =>
       part
         .replaceAll(COLLATION, (whole) => this.#collation(whole, line))
+        .replaceAll(CHARACTERS, (all, before: string, how?: string) =>
+          this.#characters(all, { before, how, line }),
+        )
         .replaceAll(NEWER, (whole, content: string) => this.#newer(whole, content, { text, line }));
     const parts = text.split(QUOTED).map((part, at) => (at % 2 === 1 ? part : without(part)));
-    const whole = parts.join('');
+    const whole = withoutUuids(parts.join(''), (call, reason) => this.#tell(line, call, reason));
+    if (INDEX.test(whole)) return whole.replace(INDEX, '$1 IGNORED');
     if (!GENERATED.test(whole)) return whole;
     this.#tell(line, 'NOT NULL', 'generated columns cannot be NOT NULL on this server');
     return whole.replace(GENERATED, '$1');
@@ -147,14 +181,35 @@ export class ForeignLines {
     return near;
   }
 
+  #characters(
+    all: string,
+    {
+      before,
+      how,
+      line,
+    }: { readonly before: string; readonly how: string | undefined; readonly line: number },
+  ): string {
+    if (this.#collations.has(GB18030)) return all;
+    this.#tell(line, 'gb18030', 'the server does not have this character set; the text is utf8mb4');
+    const order = how === 'bin' ? 'utf8mb4_bin' : 'utf8mb4_unicode_520_ci';
+    return before + (how === undefined ? 'utf8mb4' : order);
+  }
+
   /** A part that only MySQL 8 and newer executes. */
   #newer(whole: string, content: string, at: { readonly text: string; readonly line: number }): string {
-    if (content === 'INVISIBLE')
-      return /^\s*(?:(?:UNIQUE|FULLTEXT|SPATIAL) )?KEY /.test(at.text) ? 'IGNORED' : content;
-    const isNothing = /^(?:SET |DEFAULT ENCRYPTION|ENCRYPTION)/.test(content);
+    if (content === 'INVISIBLE') return this.#invisible(at);
+    // Constraints that are not enforced are the table's to leave out.
+    const isNothing = /^(?:SET |DEFAULT ENCRYPTION|ENCRYPTION|NOT ENFORCED)/.test(content);
     if (!isNothing)
       this.#leftOut.add({ line: at.line, text: whole, reason: 'only MySQL 8 and newer support it' });
     return whole;
+  }
+
+  #invisible({ text, line }: { readonly text: string; readonly line: number }): string {
+    if (/^\s*(?:(?:UNIQUE|FULLTEXT|SPATIAL) )?KEY /.test(text)) return 'IGNORED';
+    if (!/ NOT NULL\b/.test(text) || / (?:DEFAULT|AUTO_INCREMENT|GENERATED)\b/.test(text)) return 'INVISIBLE';
+    this.#tell(line, 'INVISIBLE', 'columns that must have a value are visible on this server');
+    return '';
   }
 
   #tell(line: number, text: string, reason: string): void {
@@ -163,6 +218,48 @@ export class ForeignLines {
     this.#leftOut.add({ line, text, reason });
   }
 }
+
+const MAKES_UUID = /\buuid_to_bin\(\s*uuid\(\)\s*(?:,\s*(\w+)\s*)?\)/gi;
+const SHOWS_UUID = /\bbin_to_uuid\(([^(),']+)(?:,\s*(\w+)\s*)?\)/gi;
+const EACH_QUOTED = new RegExp(QUOTED.source, 'g');
+const PLACE = /\0(\d+)\0/g;
+const NO_FUNCTION = 'the server has no such function; others do the same';
+const IS_OFF = /^(?:0|false)$/i;
+
+/** With other functions for MySQL's about UUIDs, in tables and views, where MariaDB wants to know them. */
+function withoutUuids(line: string, tell: (text: string, reason: string) => void): string {
+  if (!/^ {2}`|^\/\*!50001 VIEW /.test(line)) return line;
+  const quoted: string[] = [];
+  const bare = line.replaceAll(EACH_QUOTED, (text) => `\0${quoted.push(text) - 1}\0`);
+  const whole = (text: string) => text.replaceAll(PLACE, (_, at: string) => quoted[Number(at)] ?? '');
+  const made = bare.replaceAll(MAKES_UUID, (call) => {
+    tell(call, `${NO_FUNCTION}, with parts of the time in the order of the text`);
+    return "unhex(replace(uuid(),'-',''))";
+  });
+  const shows = made.replaceAll(SHOWS_UUID, (call, of: string, isSwapped = '0') => {
+    tell(whole(call), NO_FUNCTION);
+    const parts = IS_OFF.test(isSwapped) ? SHOWN : SWAPPED;
+    return `lower(concat_ws('-',${parts.map(([at, length]) => `substr(hex(${of}),${at},${length})`).join()}))`;
+  });
+  return whole(shows);
+}
+
+/** Where the parts of a UUID stand among its digits, and their length. */
+const SHOWN = [
+  [1, 8],
+  [9, 4],
+  [13, 4],
+  [17, 4],
+  [21, 12],
+] as const;
+/** With the parts of the time swapped, as uuid_to_bin(…, 1) stores it. */
+const SWAPPED = [
+  [9, 8],
+  [5, 4],
+  [1, 4],
+  [17, 4],
+  [21, 12],
+] as const;
 
 /** Decodes text with one character per byte. */
 const shown = (bytes: string) => Buffer.from(bytes, 'latin1').toString();

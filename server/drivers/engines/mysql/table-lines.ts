@@ -3,13 +3,27 @@
  * those that MariaDB does not support. A comma is placed before the next element, because that may
  * be left out.
  */
-const HEADER = /^-- MySQL dump /;
+/** MariaDB's own program writes neither; `--compact` leaves out the first. */
+const HEADER = /^(?:-- MySQL dump |\/\*!50503 SET )/;
 const BEGIN = /^CREATE TABLE /;
 const ELEMENT = /^( {2}\S.*?)(,?)(\r?\n)$/;
 const NAME = '`(?:[^`]|``)*`';
 /** An index with an expression, which has its own parentheses. */
 const OF_EXPRESSION = new RegExp(`^ {2}(?:UNIQUE )?KEY ${NAME} \\((?:${NAME}(?:\\(\\d+\\))?(?: DESC)?,)*\\(`);
-const COMPRESSED = /( COMPRESSION=)'\w*'/;
+/** Options of a table, and why MariaDB cannot have them. */
+const OPTIONS: readonly (readonly [RegExp, string])[] = [
+  [/ COMPRESSION='\w*'/, 'MariaDB compresses tables in another way'],
+  [/ SECONDARY_ENGINE=\w+/, 'MariaDB has no secondary engines'],
+];
+const PARSER = / \/\*!50100 WITH PARSER `\w+` \*\/ ?/;
+
+const UNCHECKED = new RegExp(`^ {2}CONSTRAINT ${NAME} CHECK .*/\\*!80016 NOT ENFORCED \\*/$`);
+
+function whyNot(element: string): string | null {
+  if (OF_EXPRESSION.test(element))
+    return 'MariaDB has no indexes of expressions: index a generated column instead';
+  return UNCHECKED.test(element) ? 'constraints are always enforced on this server' : null;
+}
 
 /** Receives omitted elements, and the reasons. */
 type Tell = (text: string, reason: string) => void;
@@ -35,22 +49,31 @@ export class TableLines {
     const [, element, comma, end = ''] = ELEMENT.exec(text) ?? [];
     const tell: Tell = (what, reason) => this.#tell(line, what, reason);
     if (element === undefined) return this.#closed(text, tell);
-    if (OF_EXPRESSION.test(element)) {
-      tell(element.trim(), 'MariaDB has no indexes of expressions: index a generated column instead');
+    const reason = whyNot(element);
+    if (reason !== null) {
+      tell(element.trim(), reason);
       // The last one has no comma, and then none may precede it.
       if (comma === '') this.#needsComma = false;
       return end;
     }
     const before = this.#needsComma ? ',' : '';
     this.#needsComma = comma !== '';
-    return before + element + end;
+    const parser = element.startsWith('  FULLTEXT KEY ') ? PARSER.exec(element)?.[0] : undefined;
+    if (parser === undefined) return before + element + end;
+    tell(parser.trim(), 'MariaDB has no such parser: words are found, not parts of them');
+    return before + element.replace(PARSER, '') + end;
   }
 
   #closed(text: string, tell: Tell): string {
     this.#isWithin = false;
-    const found = text.startsWith(')') ? COMPRESSED.exec(text.replace(/ COMMENT='.*$/, '')) : null;
-    if (found === null) return text;
-    tell(found[0].trim(), 'MariaDB compresses tables in another way');
-    return text.replace(found[0], '');
+    if (!text.startsWith(')')) return text;
+    let kept = text;
+    for (const [option, reason] of OPTIONS) {
+      const [found] = option.exec(kept.replace(/ COMMENT='.*$/, '')) ?? [];
+      if (found === undefined) continue;
+      tell(found.trim(), reason);
+      kept = kept.replace(found, '');
+    }
+    return kept;
   }
 }
