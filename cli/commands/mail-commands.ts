@@ -23,7 +23,7 @@ export const MAIL_COMMANDS: readonly Command[] = [
   {
     name: 'mail test',
     words: 'ADDRESS',
-    summary: 'send a mail, to try the mail server; "mail ls" says what became of it',
+    summary: 'send a test mail; "mail ls" shows the result',
     run: async ({ session, output, words: [to = ''] }) => {
       const mail = await session().cloud.adminSendTestMail({ to });
       output.one(mail, () => [`${mail.id} is on its way to ${mail.to}`]);

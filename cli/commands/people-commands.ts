@@ -112,7 +112,7 @@ export const PEOPLE_COMMANDS: readonly Command[] = [
     name: 'people reset',
     words: 'NAME',
     summary: 'print a link, once, that sets a new password for a user; API keys stay valid',
-    options: { mail: { summary: 'mail it to the confirmed address, and show it to nobody' } },
+    options: { mail: { summary: 'mail it to the confirmed address instead of printing it' } },
     run: async ({ session, output, options, words: [name = ''] }) => {
       const { cloud } = session();
       const id = await idOf(cloud, name);
@@ -188,7 +188,7 @@ export const PEOPLE_COMMANDS: readonly Command[] = [
     details: 'With --export everything of the user is saved first; if that fails, nobody is removed.',
     options: {
       reason: { value: 'TEXT', summary: 'for the audit log; default: removed' },
-      export: { value: 'FILE', summary: 'save everything of the user as a zip first' },
+      export: { value: 'FILE', summary: 'first save all of the user’s data as a zip' },
       ...DISKS,
     },
     run: async ({ session, output, options, words: [name = ''] }) => {

@@ -194,7 +194,7 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, Help>> = {
     'Use it, or choose another name.',
   ),
   operation_cancelled: help(
-    'The call was cancelled; its effects until then stay, but for those of a statement in a database.',
+    'The call was cancelled; its effects until then remain, except those of a database statement.',
     'Repeat the call to continue.',
   ),
   operation_not_cancellable: help('The call cannot be cancelled.', 'Wait until the call has ended.'),
@@ -235,7 +235,7 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, Help>> = {
   ),
   vm_not_running: help('The machine is not running.', 'Start it first.'),
   other_nodes_run: help(
-    'Other nodes of the cluster run, and this cannot be done beside them.',
+    'Other nodes of the cluster are running, which this operation does not allow.',
     'Stop them, and start them again afterwards.',
   ),
   no_tunnel: help('The database does not support tunnels.', 'Use the address in its `connection`.'),

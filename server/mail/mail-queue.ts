@@ -129,7 +129,7 @@ export class MailQueue extends SendingLoop {
     this.#deps.alarms.raise(
       MAIL_ALARM,
       detail,
-      'Check CLOUDLET_SMTP_URL and the server; it is tried again by itself',
+      'Check CLOUDLET_SMTP_URL and the server; Cloudlet retries automatically',
     );
   }
 }

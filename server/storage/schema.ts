@@ -81,7 +81,7 @@ export const NewShare = namedObject('NewShare', {
     }),
   ),
   password: Type.Optional(
-    Type.String({ minLength: 4, maxLength: 200, description: 'Asked of whoever opens the link' }),
+    Type.String({ minLength: 4, maxLength: 200, description: 'Visitors must enter it to open the link' }),
   ),
   max_downloads: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000 })),
 });

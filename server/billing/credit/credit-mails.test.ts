@@ -39,7 +39,7 @@ test('who wants it is warned by mail, in the commit of the event', async () => {
   assert.deepEqual(
     warnings.map(({ to, text }) => [to[0], text.split(/\r?\n/)[0]]),
     [
-      ['ada@example.org', 'Credits left: 1.5. At the present use they last 15 hours.'],
+      ['ada@example.org', 'Credits left: 1.5. At the current usage they last 15 hours.'],
       ['ada@example.org', 'Credits left: 0. Its machines run until 2026-01-02 00:00:00 UTC.'],
       ['ada@example.org', 'Credits left: 20.'],
     ],

@@ -31,6 +31,6 @@ function creditMail({ type, data }: Pick<CreditNews, 'type' | 'data'>, url: stri
     const stop = end === undefined ? 'Its machines are stopped.' : `Its machines run until ${end} UTC.`;
     return { subject: 'Your account has no credits left', text: `${left} ${stop}\n\n${place}` };
   }
-  const hours = data.hours_left === null ? '' : ` At the present use they last ${data.hours_left} hours.`;
+  const hours = data.hours_left === null ? '' : ` At the current usage they last ${data.hours_left} hours.`;
   return { subject: 'Your account is running out of credits', text: `${left}${hours}\n\n${place}` };
 }

@@ -138,7 +138,7 @@ export const s3 = {
     policySaved: (bucket: string) => `The policy of ${bucket} was saved`,
     policyRemoved: (bucket: string) => `The policy of ${bucket} was removed`,
     removePolicy: 'Remove policy',
-    removeLead: 'Whoever reaches the bucket by its policy loses access immediately.',
+    removeLead: 'Accounts with access through the policy lose it immediately.',
   },
   encryptionKeys: {
     title: 'Encryption keys',
