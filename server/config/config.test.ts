@@ -235,3 +235,10 @@ test('mail: a server needs a sender, and an address of the cloud that others can
   assert.equal(registrationOf(byDomain), 'domain');
   assert.deepEqual(registrationDomains(byDomain), ['example.org', 'example.net']);
 });
+
+test('a host for connection strings needs databases that listen for other hosts', () => {
+  const shown = { CLOUDLET_PUBLIC_DATABASE_HOST: 'db.example.org' };
+  assert.throws(() => loadConfig(shown), /needs CLOUDLET_DATABASE_HOST/);
+  const { publicDatabaseHost } = loadConfig({ ...shown, CLOUDLET_DATABASE_HOST: '10.0.0.2' });
+  assert.equal(publicDatabaseHost, 'db.example.org');
+});

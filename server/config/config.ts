@@ -58,6 +58,10 @@ export function loadConfig(given: Texts = process.env, options: Texts = {}): Con
   assertNode(config);
   if ((config.tlsCert === '') !== (config.tlsKey === ''))
     throw new ConfigError('CLOUDLET_TLS_CERT and CLOUDLET_TLS_KEY must be set together');
+  if (config.publicDatabaseHost !== '' && config.databaseHost === '')
+    throw new ConfigError(
+      'CLOUDLET_PUBLIC_DATABASE_HOST needs CLOUDLET_DATABASE_HOST: without it, databases listen on 127.0.0.1 only',
+    );
   assertMail(config);
   return Object.freeze({ ...config, dataDir: resolve(config.dataDir) });
 }

@@ -94,10 +94,16 @@ export const DATABASE_SETTINGS = {
     'Host name or address for remote connections to PostgreSQL, MySQL and MongoDB databases, with TLS; empty: they listen on 127.0.0.1 only, where TLS is not required',
     hostName,
   ),
+  publicDatabaseHost: text(
+    'CLOUDLET_PUBLIC_DATABASE_HOST',
+    '',
+    'Host name in connection strings of databases, if it differs from CLOUDLET_DATABASE_HOST, such as a name for all nodes of a cluster; empty: CLOUDLET_DATABASE_HOST',
+    hostName,
+  ),
   tlsCert: text(
     'CLOUDLET_TLS_CERT',
     '',
-    'Certificate for CLOUDLET_DATABASE_HOST, a PEM file with its chain; empty: one issued by Cloudlet’s own CA',
+    'Certificate for the host in connection strings, a PEM file with its chain; empty: one issued by Cloudlet’s own CA',
     absolutePath,
   ),
   tlsKey: text('CLOUDLET_TLS_KEY', '', 'Private key of CLOUDLET_TLS_CERT, a PEM file', absolutePath),

@@ -24,6 +24,7 @@ export function drillConfig(
     mongodbUrl: '',
     mongodbServer: 'built-in',
     databaseHost: '',
+    publicDatabaseHost: '',
     tlsCert: '',
     tlsKey: '',
     publicUrl: '',

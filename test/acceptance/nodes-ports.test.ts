@@ -20,6 +20,8 @@ import { cannotRunGuests, newVm } from './vms-kit.ts';
 const HOST = '127.0.0.21';
 const FRONT = '127.0.0.22';
 const CLIENT = '127.0.0.33';
+/** Leads to all nodes; in connection strings. */
+const NAME = 'databases.example.org';
 const PUBLISHED = '127.0.0.23';
 const ECHO = 9000;
 const GUEST = `#!/bin/sh
@@ -41,16 +43,22 @@ describe('ports at a front node', { skip: noCluster }, () => {
   let cluster: Cluster;
   let host: CloudProcess;
   let owner: CheckedClient;
+  let key: string;
   const made = new Map<string, Credentials>();
   before(async () => {
-    cluster = await Cluster.start(1, { CLOUDLET_DATABASE_HOST: HOST, CLOUDLET_MONGODB_SERVER: 'built-in' });
+    cluster = await Cluster.start(1, {
+      CLOUDLET_DATABASE_HOST: HOST,
+      CLOUDLET_PUBLIC_DATABASE_HOST: NAME,
+      CLOUDLET_MONGODB_SERVER: 'built-in',
+    });
     [host] = cluster.nodes as [CloudProcess];
     const front = await cluster.add({
       CLOUDLET_DATABASE_HOST: FRONT,
       CLOUDLET_PUBLISHED_HOST: PUBLISHED,
     });
     const anyone = await CheckedClient.open(front.api);
-    owner = anyone.as((await anyone.register()).api_key);
+    ({ api_key: key } = await anyone.register());
+    owner = anyone.as(key);
   });
   after(() => cluster?.stop());
 
@@ -82,6 +90,16 @@ describe('ports at a front node', { skip: noCluster }, () => {
     await straight.end();
     const wrong = postgresql({ ...credentials, password: 'wrong' });
     await assert.rejects(wrong.connect(), { code: '28P01' });
+  });
+
+  test('connection strings name all nodes, whichever node is asked', async () => {
+    const { database_id: id } = made.get('postgresql') as Credentials;
+    for (const node of cluster.nodes) {
+      const anyone = await CheckedClient.open(node.api);
+      const { connection } = await anyone.as(key).expect(200, `/api/databases/${id}/credentials`);
+      assert.equal(connection.host, NAME);
+      assert.match(connection.uri, new RegExp(`@${NAME}:${connection.port}/`));
+    }
   });
 
   test('MySQL', { skip: noMysql }, async () => {
@@ -167,8 +185,9 @@ describe('ports at a front node', { skip: noCluster }, () => {
   });
 });
 
-/** The certificate is the host's, as its name is what the nodes of a cluster share. */
-const ofHost: typeof checkServerIdentity = (_, certificate) => checkServerIdentity(HOST, certificate);
+/** The certificate is the host's: valid for the name that the nodes share, and for its own address. */
+const ofHost: typeof checkServerIdentity = (_, certificate) =>
+  checkServerIdentity(NAME, certificate) ?? checkServerIdentity(HOST, certificate);
 
 function echoAt(host: string, port: number): Promise<string> {
   const socket = connect({ host, port });

@@ -162,5 +162,6 @@ function hranaIn(built: readonly BuiltEngine[]) {
 
 function tlsOf(config: EnginesOptions['config'], clock: Clock): ServerTls {
   const { dataDir, databaseHost: host, tlsCert: certFile, tlsKey: keyFile } = config;
-  return new ServerTls({ host, certFile, keyFile, folder: join(dataDir, 'databases', 'tls'), clock });
+  const given = { host, shownHost: config.publicDatabaseHost, certFile, keyFile };
+  return new ServerTls({ ...given, folder: join(dataDir, 'databases', 'tls'), clock });
 }

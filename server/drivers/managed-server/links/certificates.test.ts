@@ -72,3 +72,14 @@ test("the operator's certificate and key are taken with a byte order mark and CR
   const ca = authority.cert.replaceAll('\n', '\r\n');
   await once(connect({ port, host: '127.0.0.1', ca }).resume(), 'secureConnect');
 });
+
+test('a host of its own in connection strings changes the name, not the addresses to listen on', (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'cloudlet-tls-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  const options = { certFile: '', keyFile: '', folder, clock: systemClock };
+  const tls = new ServerTls({ ...options, host: '127.0.0.2', shownHost: 'db.example' });
+  assert.deepEqual([tls.host, tls.isRequired, tls.listen], ['db.example', true, ['127.0.0.1', '127.0.0.2']]);
+  const certificate = new X509Certificate(tls.certificate().cert);
+  assert.equal(certificate.checkHost('db.example'), 'db.example');
+  assert.equal(certificate.checkIP('127.0.0.2'), '127.0.0.2');
+});

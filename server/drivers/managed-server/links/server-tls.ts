@@ -16,6 +16,8 @@ import { type Certificate, makeAuthority, makeServerCertificate } from './certif
 export interface ServerTlsOptions {
   /** Host name or address for users on other hosts; empty: none. */
   readonly host: string;
+  /** Host in connection strings; empty or missing: `host`. */
+  readonly shownHost?: string;
   /** Paths of the operator's certificate and key; empty: ours. */
   readonly certFile: string;
   readonly keyFile: string;
@@ -40,12 +42,13 @@ export function pemText(path: string): string {
 }
 
 export class ServerTls {
+  /** Host in connection strings. */
   readonly host: string;
   readonly #options: ServerTlsOptions;
   #known: Certificate | null = null;
 
   constructor(options: ServerTlsOptions) {
-    this.host = options.host || LOOPBACK;
+    this.host = options.shownHost || options.host || LOOPBACK;
     this.#options = options;
   }
 
@@ -56,7 +59,8 @@ export class ServerTls {
 
   /** Addresses to listen on: all, if only a name is known. */
   get listen(): readonly string[] {
-    return isIP(this.host) === 0 ? ['*'] : [...new Set([LOOPBACK, this.host])];
+    const host = this.#options.host || LOOPBACK;
+    return isIP(host) === 0 ? ['*'] : [...new Set([LOOPBACK, host])];
   }
 
   /** The CA that verifies the servers (PEM); null: the operator's certificate has another one. */
@@ -91,7 +95,7 @@ export class ServerTls {
   #made(): Certificate {
     const now = this.#options.clock.now();
     // This host's own programs may connect as before.
-    const names = [...new Set([this.host, 'localhost', LOOPBACK])];
+    const names = [...new Set([this.host, this.#options.host || LOOPBACK, 'localhost', LOOPBACK])];
     const span = { from: now - DAY_MS, until: now + SERVER_DAYS * DAY_MS };
     return makeServerCertificate({ name: AUTHORITY, key: this.#authority().key }, names, span);
   }
