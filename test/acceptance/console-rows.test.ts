@@ -182,3 +182,49 @@ step('on a phone, the grid scrolls in its own place', async () => {
   const isWide = 'document.documentElement.scrollWidth > document.documentElement.clientWidth';
   assert.equal(await page.evaluate(isWide), false);
 });
+
+step('changes that did not run are lost only after a question', async () => {
+  const { page } = ada;
+  await page.setViewportSize({ width: 1280, height: 720 });
+  await page.goto(`${ada.fixture.cloud.api}${path.replace('/api', '')}?tab=tables&table=wide`);
+  await page.getByText('5 rows', { exact: true }).waitFor();
+  await grid().getByRole('gridcell').nth(1).click();
+  await page.keyboard.press('Enter');
+  await page.keyboard.press('Control+a');
+  await page.keyboard.insertText('77');
+  await page.keyboard.press('Enter');
+  await page.getByRole('button', { name: 'Review 1 change' }).waitFor();
+  const question = page.getByRole('dialog', { name: 'Discard 1 change?' });
+  for (const leave of [
+    () => open('many'),
+    () => page.getByRole('tab', { name: 'Query', exact: true }).click(),
+    () => page.getByRole('link', { name: 'Storage', exact: true }).click(),
+  ]) {
+    await leave();
+    await question.waitFor();
+    await page.getByRole('button', { name: 'Cancel', exact: true }).and(page.locator(':focus')).waitFor();
+    // Enter right away keeps them.
+    await page.keyboard.press('Enter');
+    await question.waitFor({ state: 'hidden' });
+    await cell('77').waitFor();
+  }
+  // An order keeps them without a question.
+  await page.getByRole('button', { name: 'id INTEGER' }).click();
+  await grid().locator('[aria-sort=ascending]').waitFor();
+  await cell('77').waitFor();
+  // So does the browser, where the page would be loaded again.
+  const asked = page.waitForEvent('dialog');
+  await page.evaluate('setTimeout(() => location.reload())');
+  const dialog = await asked;
+  assert.equal(dialog.type(), 'beforeunload');
+  await dialog.dismiss();
+  await cell('77').waitFor();
+  await open('many');
+  await question.waitFor();
+  await assertAccessible(page, 'a question before changes are lost');
+  await shot('rows-leave');
+  await page.getByRole('button', { name: 'Discard and leave' }).click();
+  await page.getByText('50,000 rows', { exact: true }).waitFor();
+  await open('wide');
+  await page.getByText('5 rows', { exact: true }).waitFor();
+});

@@ -2,6 +2,9 @@
 import { count, counted } from './counted.ts';
 
 export const rows = {
+  leave: (changes: number) => `Discard ${counted(changes, 'change')}?`,
+  leaveLead: 'The changes of this table have not been run. If you leave, they are lost.',
+  leaveSubmit: 'Discard and leave',
   filters: 'Filters',
   filterColumn: 'Column',
   filterOperator: 'Comparison',

@@ -8,9 +8,10 @@ import type { Database, DatabaseTable } from '../../../../../sdk/index.ts';
 import { CallSample } from '../../../parts/commands/call-sample.tsx';
 import { Refused } from '../../../parts/forms/warning.tsx';
 import { rowsText } from '../../../texts/rows-text.ts';
-import { changesOf } from './changes.ts';
+import { changesOf, countOf } from './changes.ts';
 import { FilterBar } from './filter-bar.tsx';
 import { nextSort } from './filters.ts';
+import { LeaveQuestion } from './leave-question.tsx';
 import { Review } from './review.tsx';
 import { MOST_ROWS, type RowPages, type RowsAsk, useRowPages } from './row-pages.ts';
 import { type Place, RowsGrid } from './rows-grid.tsx';
@@ -85,6 +86,7 @@ export function RowsView({ database: { database_id: id }, table }: RowsViewProps
       {pages.first !== undefined && (
         <EditBar editing={editing} table={table} active={active} onReview={() => setReviewed(true)} />
       )}
+      <LeaveQuestion changes={countOf(editing.pending)} />
       {isReviewed && (
         <Review
           id={id}
