@@ -1,6 +1,6 @@
 /**
  * Bundles the server into build/server/STAMP/: main.js, a file for each program and thread listed in
- * server/platform/program-files.ts, and the migrations. Each build has a separate folder, because a running
+ * server/platform/program-files.ts, packages/ for children of engines, and the migrations. Each build has a separate folder, because a running
  * cloud later loads files of its own build for threads and children. scripts/builds.js runs it when a source
  * changed.
  */
@@ -18,6 +18,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { build } from 'rolldown';
+import { bundlePackages } from './build-packages.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 const SERVER = join(ROOT, 'server');
@@ -111,7 +112,7 @@ async function buildServer(stamp: string): Promise<void> {
   try {
     if (!existsSync(target)) {
       mkdirSync(folder, { recursive: true });
-      await bundle(folder);
+      await Promise.all([bundle(folder), bundlePackages(join(folder, 'packages'))]);
       if (!existsSync(target)) renameSync(folder, target);
     }
     makeCurrent(stamp);

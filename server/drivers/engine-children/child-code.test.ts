@@ -44,3 +44,21 @@ for (const { entry, ending } of PLACES) {
     );
   });
 }
+
+test('the built child of MongoDB loads what it needs by name, from few files', (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'cloudlet-child-code-'));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  const writer = join(BUILD, 'drivers.engine-children.child-code.js');
+  const entry = join(BUILD, 'drivers.engines.mongodb.child.child.js');
+  const packages = ['bson', 'mingo', 'nodes2ts', '@orama/stemmers/english'];
+  execFileSync(process.execPath, [writer, folder, entry, ...packages]);
+  const names = [
+    ...['mingo/core', 'mingo/lazy', 'nodes2ts', '@orama/stemmers/dutch', '@orama/stopwords/dutch'],
+    ...['expression', 'accumulator', 'pipeline'].map((kind) => `mingo/operators/${kind}`),
+  ];
+  const load =
+    'for (const name of process.argv.slice(1)) if (Object.keys(require(name)).length === 0) throw name';
+  execFileSync(process.execPath, ['--eval', load, ...names], { cwd: folder });
+  assert.ok(globSync('**/*.*js', { cwd: folder }).length < 120);
+  assert.deepEqual(globSync('node_modules/bson', { cwd: folder }), []);
+});

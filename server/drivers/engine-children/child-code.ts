@@ -4,7 +4,7 @@
  * cannot see Cloudlet's installation folder, and Node starts in half the time without types to
  * strip, because its compile cache is not shared between users.
  */
-import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { stripTypeScriptTypes } from 'node:module';
 import { dirname, extname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -15,6 +15,9 @@ const IMPORT = /(\b(?:from\s*|import\s*\(?\s*)(['"`]))(\.[^'"`]+)\.([jt]s)\2/g;
 
 /** File types needed at run time; the rest of packages is documentation and types. */
 const CODE = new Set(['', '.js', '.cjs', '.mjs', '.json']);
+
+/** See scripts/build-packages.ts; sources have none. */
+const BUNDLED = join(COPIED_FROM, 'packages');
 
 const [, , folder = '', entry = '', ...packages] = process.argv;
 const written = new Set<string>();
@@ -30,9 +33,13 @@ function write(path: string): void {
   for (const [, , , name, ending] of code.matchAll(IMPORT)) write(join(dirname(path), `${name}.${ending}`));
 }
 
-/** The whole package of an import, which may name a part: some packages have no main module. */
+/** The package of an import, which may name a part: some packages have no main module. */
+function packageOf(wanted: string): string {
+  return wanted.split('/', wanted.startsWith('@') ? 2 : 1).join('/');
+}
+
 function copyPackage(wanted: string): void {
-  const name = wanted.split('/', wanted.startsWith('@') ? 2 : 1).join('/');
+  const name = packageOf(wanted);
   // The innermost folder of packages: Cloudlet may itself be installed as a package in another one.
   const [root = ''] = /^.*[/\\]node_modules[/\\]/.exec(fileURLToPath(import.meta.resolve(wanted))) ?? [];
   cpSync(join(root, name), join(folder, 'node_modules', name), {
@@ -41,8 +48,18 @@ function copyPackage(wanted: string): void {
   });
 }
 
+/** Packages that are in no bundled file, because code loads them by name: a part of the build. */
+function copyBundled(): void {
+  const isNeeded = packages.some((wanted) => {
+    const path = join(BUNDLED, packageOf(wanted));
+    return existsSync(path) || existsSync(`${path}.js`);
+  });
+  if (isNeeded) cpSync(BUNDLED, join(folder, 'node_modules'), { recursive: true });
+}
+
 // Other users must be able to run it.
 process.umask(0o022);
 rmSync(folder, { recursive: true, force: true });
 write(entry);
-for (const name of packages) copyPackage(name);
+if (existsSync(BUNDLED)) copyBundled();
+else for (const name of packages) copyPackage(name);
