@@ -55,8 +55,8 @@ export interface ServerKind {
   /** Alternative for users if it does not start, for messages. */
   readonly instead?: string;
   readonly stop: { readonly signal: NodeJS.Signals; readonly graceMs: number };
-  /** Creates the data if missing; incomplete data is created again. */
-  initialise(folders: ServerFolders): Promise<void>;
+  /** Creates the data if missing; incomplete data is created again. Rejects soon after `closing` aborts. */
+  initialise(folders: ServerFolders, closing: AbortSignal): Promise<void>;
   program(
     folders: ServerFolders,
     port: number,
@@ -125,6 +125,7 @@ export class ManagedServer implements EngineServer {
   #running: RunningProcess | null = null;
   #isUp = false;
   #isClosing = false;
+  readonly #closing = new AbortController();
   /** The running stop, or null. */
   #stopping: Promise<void> | null = null;
   #starting: Promise<void> | null = null;
@@ -195,6 +196,7 @@ export class ManagedServer implements EngineServer {
   /** Shuts it down cleanly; the next Cloudlet starts it. */
   async close(): Promise<void> {
     this.#isClosing = true;
+    this.#closing.abort();
     clearTimeout(this.#retry);
     await this.#rounds.close();
     clearInterval(this.#probing);
@@ -238,7 +240,7 @@ export class ManagedServer implements EngineServer {
       void running.ended.then(() => this.#ended(running));
     } catch (error) {
       const problem = error instanceof AppError ? error : this.#unavailable('does not start', error);
-      this.#report(problem);
+      if (!this.#isClosing) this.#report(problem);
       if (this.#deps.onEnd === undefined && this.isMade && !this.#isClosing) this.#tryAgain();
       throw problem;
     }
@@ -345,7 +347,8 @@ export class ManagedServer implements EngineServer {
     const isAny = this.#deps.onEnd !== undefined && kept !== null;
     if (isAny && !(await isFree(port))) port = await freePort(kind.firstPort);
     if (!(await isFree(port))) throw portTaken(port, kind.title);
-    await kind.initialise(folders);
+    await kind.initialise(folders, this.#closing.signal);
+    this.#closing.signal.throwIfAborted();
     const program = { ...this.#process, ...kind.program(folders, port) };
     const running = await processes.keep({ ...program, folder: folders.home, network: 'host' }, this.#keeper);
     // Stored only now: a server that fails earlier chooses again.

@@ -61,7 +61,7 @@ export class MysqlServer implements ServerKind {
     this.probe = deps.probe;
   }
 
-  async initialise(folders: ServerFolders): Promise<void> {
+  async initialise(folders: ServerFolders, closing: AbortSignal): Promise<void> {
     const { template, passwordOf, uid, tls } = this.#deps;
     const programs = programsOrThrow(this.title, await findPrograms(dataSeries(folders)));
     this.#programs = programs;
@@ -76,7 +76,7 @@ export class MysqlServer implements ServerKind {
       ...makingWords(programs, ''),
       firstStatements(programs, ''),
     ]);
-    await giveData(template, name, { making: { folders, uid, passwordOf }, make });
+    await giveData(template, name, { making: { folders, uid, passwordOf }, make, closing });
     keepSeries(folders, programs.series);
   }
 

@@ -76,7 +76,7 @@ export class PostgresqlServer implements ServerKind {
     this.probe = deps.probe;
   }
 
-  async initialise(folders: ServerFolders): Promise<void> {
+  async initialise(folders: ServerFolders, closing: AbortSignal): Promise<void> {
     const { uid, passwordOf, template, processes } = this.#deps;
     await settleUpgrade(folders);
     const made = dataMajor(folders);
@@ -101,7 +101,7 @@ export class PostgresqlServer implements ServerKind {
     if (hadPort(folders.keeper)) throw dataGone(folders);
     const make = (making: DataMaking) => makeData({ ...making, processes }, programs);
     const name = templateName(programs.version, RECIPE);
-    await giveData(template, name, { making: { folders, uid, passwordOf }, make });
+    await giveData(template, name, { making: { folders, uid, passwordOf }, make, closing });
   }
 
   program({ seen, home }: ServerFolders, port: number) {

@@ -26,11 +26,11 @@ function hostOf(t: TestContext) {
     fs.mkdirSync(folder);
     const processes = { pathOf: async (path: string) => path };
     const template = new DataTemplate({ folder, shared, processes, uid: null, data: 'data' });
-    return async (of = NAME, how = make): Promise<string> => {
+    return async (of = NAME, how = make, closing?: AbortSignal): Promise<string> => {
       const at = join(root, `server-${servers++}`);
       const to = { keeper: join(at, 'keeper'), home: join(at, 'home'), seen: at };
       for (const path of [to.keeper, to.home]) fs.mkdirSync(path, { recursive: true });
-      await template.copy(of, { to, uid: null, make: how });
+      await template.copy(of, { to, uid: null, make: how, ...(closing === undefined ? {} : { closing }) });
       assert.equal(fs.readFileSync(join(to.keeper, 'first-secret')).length, 32);
       return fs.readFileSync(join(to.home, 'data/word'), 'utf8');
     };
@@ -87,4 +87,20 @@ test('what a killed maker left is nobody’s first data, and goes after an hour'
   fs.utimesSync(left, long, long);
   await one(templateName('15.2', []));
   assert.equal(fs.existsSync(left), false);
+});
+
+test('a cloud that stops ends its copy, and the next one has the data whole', async (t) => {
+  const { shared, cloud, made, root } = hostOf(t);
+  const one = cloud('one');
+  const closing = new AbortController();
+  const stopping = async (folders: ServerFolders) => {
+    fs.mkdirSync(join(folders.home, 'data'));
+    fs.writeFileSync(join(folders.home, 'data/word'), 'late');
+    closing.abort(new Error('stopping'));
+  };
+  await assert.rejects(one(NAME, stopping, closing.signal), /stopping/);
+  assert.deepEqual(fs.readdirSync(join(root, 'server-0/home')), []);
+  assert.deepEqual(fs.readdirSync(shared), [NAME]);
+  assert.equal(await one(), 'late');
+  assert.equal(made(), 0);
 });

@@ -52,6 +52,17 @@ export function templateName(version: string, recipe: readonly string[]): string
   return `${version}-${digest}`;
 }
 
+/** Where a copy goes, and for whom. */
+interface CopyWish {
+  readonly to: ServerFolders;
+  readonly uid: number | null;
+  readonly make: Make;
+  /** Its abort ends the copy. */
+  readonly closing?: AbortSignal;
+}
+
+const NEVER = new AbortController().signal;
+
 export class DataTemplate {
   readonly #deps: DataTemplateDeps;
   readonly #making = new Map<string, Promise<ServerFolders>>();
@@ -68,10 +79,7 @@ export class DataTemplate {
    * Copies the template of that name to `to`, for its user, and syncs the copy. `make`: fills the
    * home of a template, so that a crash leaves nothing that looks complete.
    */
-  async copy(
-    name: string,
-    { to, uid, make }: { to: ServerFolders; uid: number | null; make: Make },
-  ): Promise<void> {
+  async copy(name: string, { to, uid, make, closing = NEVER }: CopyWish): Promise<void> {
     const { data } = this.#deps;
     const making = this.#making.get(name) ?? this.#made(name, make);
     this.#making.set(name, making);
@@ -79,10 +87,10 @@ export class DataTemplate {
     const from = await making.finally(() => this.#making.delete(name));
     const fresh = join(to.home, `${data}.new`);
     await removeTree(fresh);
-    await run('cp', ['-a', '--reflink=auto', join(from.home, data), fresh]);
+    await run('cp', ['-a', '--reflink=auto', join(from.home, data), fresh], closing);
     await giveTree(fresh, uid);
     // One sync for all files, because no server has synced them.
-    await run('sync', ['-f', fresh]);
+    await runOrLeave('sync', ['-f', fresh], closing);
     writeDurableFile(join(to.keeper, FIRST), readServerSecret(from), 0o600);
     fs.renameSync(fresh, join(to.home, data));
     syncFolder(to.home);
@@ -150,6 +158,13 @@ export interface DataMaking {
   readonly passwordOf: (role: string) => string;
 }
 
+interface GivenData {
+  readonly making: DataMaking;
+  readonly make: (making: DataMaking) => Promise<void>;
+  /** Aborts when Cloudlet stops; the next start makes the data. */
+  readonly closing: AbortSignal;
+}
+
 /**
  * Gives a new server its data: a copy of the template of that name; without a template, `make`
  * creates it.
@@ -157,13 +172,14 @@ export interface DataMaking {
 export async function giveData(
   template: DataTemplate | null,
   name: string,
-  { making, make }: { readonly making: DataMaking; readonly make: (making: DataMaking) => Promise<void> },
+  { making, make, closing }: GivenData,
 ): Promise<void> {
   if (template === null) return make(making);
   const { folders, uid } = making;
   await template.copy(name, {
     to: folders,
     uid,
+    closing,
     make: (at) => {
       const secret = readServerSecret(at);
       const passwordOf = (role: string) => rolePassword(secret, role);
@@ -186,6 +202,33 @@ export function forgetFirstSecret({ keeper }: Pick<ServerFolders, 'keeper'>): vo
   fs.rmSync(join(keeper, FIRST), { force: true });
 }
 
-async function run(program: string, words: readonly string[]): Promise<void> {
-  await promisify(execFile)(program, words, { env: { PATH: hostPath() } });
+/** Ends the program at once when `closing` aborts. */
+async function run(program: string, words: readonly string[], closing = NEVER): Promise<void> {
+  closing.throwIfAborted();
+  const running = promisify(execFile)(program, words, { env: { PATH: hostPath() } });
+  const end = () => running.child.kill('SIGKILL');
+  closing.addEventListener('abort', end);
+  try {
+    await running;
+  } finally {
+    closing.removeEventListener('abort', end);
+  }
+}
+
+/** The same of a program that only waits for the disk: the kernel ends it when the disk has answered. */
+async function runOrLeave(program: string, words: readonly string[], closing: AbortSignal): Promise<void> {
+  closing.throwIfAborted();
+  const running = promisify(execFile)(program, words, { env: { PATH: hostPath() } });
+  const left = Promise.withResolvers<never>();
+  const leave = () => {
+    running.child.unref();
+    left.reject(closing.reason);
+  };
+  closing.addEventListener('abort', leave);
+  try {
+    await Promise.race([running, left.promise]);
+  } finally {
+    closing.removeEventListener('abort', leave);
+    running.catch(() => {});
+  }
 }
