@@ -14,7 +14,7 @@ const LIBS = join(ROOT, 'libs');
 const REQUIRE = /\brequire\((?:'([^'.][^']*)'|`([^`.$]+)\/\$\{\w+\}`)\)/g;
 
 /** Names as code asks for them, such as `mingo/core`. */
-export function requiredNames(): string[] {
+function requiredNames(): string[] {
   const files = globSync('**/*.ts', { cwd: LIBS }).filter((file) => !file.endsWith('.test.ts'));
   const names = files.flatMap((file) =>
     [...readFileSync(join(LIBS, file), 'utf8').matchAll(REQUIRE)].flatMap(([, name, all]) =>

@@ -1,8 +1,8 @@
 /**
  * Bundles the server into build/server/STAMP/: main.js, a file for each program and thread listed in
- * server/platform/program-files.ts, packages/ for children of engines, and the migrations. Each build has a separate folder, because a running
- * cloud later loads files of its own build for threads and children. scripts/builds.js runs it when a source
- * changed.
+ * server/platform/program-files.ts, packages/ for children of engines, and the migrations. Each build has a
+ * separate folder, because a running cloud later loads files of its own build for threads and children.
+ * scripts/builds.js runs it when a source changed.
  */
 import {
   cpSync,
