@@ -14,6 +14,11 @@ const PIECE_BYTES = 256 * 1024;
 const MOST_CHARACTERS = LIMITS.sqlLength;
 const SHOWN = 100;
 const NOTHING = /^(?:\s|;|--[^\n]*(?:\n|$)|\/\*(?:[^*]|\*(?!\/))*(?:\*\/|$))*$/;
+/** A new file has no free pages. */
+const VACUUM = /^\s*VACUUM\s*;?\s*$/i;
+/** Lines for the program sqlite3 that change only what it shows or allows, as `.recover` begins. */
+const FOR_PROGRAM =
+  /^\.(?:bail|changes|dbconfig|echo|headers?|log|mode|nullvalue|print|separator|timeout|timer|width)\b[^\n]*$/;
 /** Tables that SQLite makes itself; `.schema` writes them all the same. */
 const OWN_TABLE = /^\s*CREATE TABLE (?:IF NOT EXISTS )?["']?sqlite_(?:sequence|stat[1-4])["']?\s*\(/i;
 
@@ -96,7 +101,7 @@ async function runAll(database: DatabaseSync, path: string, passedOver: RegExp):
       line += linesIn(rest.slice(at, begin));
       isEmpty &&= NOTHING.test(text);
       if (boundary !== null) isOpen = inTransaction(text, boundary, line);
-      else if (!passedOver.test(text)) runOne(database, text, line);
+      else if (!passedOver.test(text) && !VACUUM.test(text)) runOne(database, text, line);
       line += linesIn(text);
       at = begin + text.length;
     }
@@ -106,7 +111,7 @@ async function runAll(database: DatabaseSync, path: string, passedOver: RegExp):
   let isFirst = true;
   for await (const piece of createReadStream(path, { highWaterMark: PIECE_BYTES })) {
     const text = decoder.write(piece as Buffer);
-    rest += isFirst ? text.replace(/^\ufeff/, '') : text;
+    rest += isFirst ? withoutProgramLines(text.replace(/^\ufeff/, '')) : text;
     isFirst = false;
     // Otherwise, a long statement would be parsed again with each piece.
     if (text.includes(';') || rest.length > MOST_CHARACTERS) run(false);
@@ -115,6 +120,13 @@ async function runAll(database: DatabaseSync, path: string, passedOver: RegExp):
   rest += decoder.end();
   run(true);
   return isEmpty ? null : !isOpen;
+}
+
+/** Empties the lines for the program at the beginning, so that numbers of lines stay. */
+function withoutProgramLines(text: string): string {
+  const lines = text.split('\n');
+  const first = lines.findIndex((line) => line.trim() !== '' && !FOR_PROGRAM.test(line));
+  return lines.map((line, at) => (at < first ? '' : line)).join('\n');
 }
 
 /** Runs the text's own transactions within ours. Returns whether one is open. */

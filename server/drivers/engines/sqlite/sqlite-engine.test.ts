@@ -224,6 +224,13 @@ test('SQL text of rows alone is added to the tables that are there, as a whole o
       });
       assert.deepEqual(await count(), [4, 1]);
     }
+    // As `.recover` of sqlite3 3.45 begins, and as people end what they wrote.
+    const recovered = '.dbconfig defensive off\r\n.mode list\nBEGIN;\nPRAGMA writable_schema = on;\n';
+    await load(`${recovered}CREATE TABLE "b"(x);\nPRAGMA writable_schema = off;\nCOMMIT;\nVACUUM;\n`);
+    assert.deepEqual(await run(database, 'SELECT count(*) FROM b'), [[0]]);
+    await assert.rejects(load(`.mode list\n.shell ls\n${DUMP}`), /line 2: /);
+    await assert.rejects(load('.mode list\nCREATE TABLE b(x);\nCREATE TABLE b(x);'), /^.*line 3: /);
+    await load(DUMP);
     // Copies and recovery points replace the database, as ever.
     const text = Readable.from([Buffer.from('INSERT INTO p VALUES(9);')]);
     await assert.rejects(engine.load(database, text, { signal }), /no such table: p/);
