@@ -13,6 +13,7 @@ import { PEOPLE_COMMANDS } from './commands/people-commands.ts';
 import { PORT_COMMANDS } from './commands/port-commands.ts';
 import { RECOVERY_COMMANDS } from './commands/recovery-commands.ts';
 import { RESOURCE_COMMANDS } from './commands/resource-commands.ts';
+import { SSH_KEY_COMMANDS } from './commands/ssh-key-commands.ts';
 import { WEBHOOK_COMMANDS } from './commands/webhook-commands.ts';
 import { BROWSE_COMMANDS } from './files/browse-commands.ts';
 import { COPY_COMMANDS } from './files/copy-commands.ts';
@@ -42,6 +43,7 @@ export const TOPICS: readonly Topic[] = [
     commands: [
       ...RESOURCE_COMMANDS,
       ...MACHINE_COMMANDS,
+      ...SSH_KEY_COMMANDS,
       ...CHOICE_COMMANDS,
       ...PORT_COMMANDS,
       ...WEBHOOK_COMMANDS,

@@ -84,13 +84,14 @@ async function create(call: Invocation) {
   const ssh_keys = [...new Set([...given, ...users, ownPublicKey()])];
   const [type, region] = [options.text('type') ?? 't2.micro', options.text('region') ?? 'us-east-1'];
   const [image, script] = [options.text('image'), options.text('user-data')];
-  const databases = options.list('database');
+  const [databases, names] = [options.list('database'), options.list('ssh-key')];
   const { cloud } = call.session();
   const made = await cloud.createVm({
     name: words[0] ?? '',
     instance_type: type,
     region,
     ssh_keys,
+    ...(names.length > 0 && { ssh_key_names: [...names] }),
     ...(image !== undefined && { image }),
     ...(script !== undefined && { user_data: readTextFile(script) }),
     ...(databases.length > 0 && { databases }),
@@ -121,6 +122,7 @@ export const VM_TUNNEL_COMMANDS: readonly Command[] = [
       image: { value: 'IMAGE', summary: 'image; default: tiny' },
       region: { value: 'REGION', summary: 'region; default: us-east-1' },
       key: { value: 'LINE', summary: 'additional public key to install', many: true },
+      'ssh-key': { value: 'NAME', summary: 'SSH key of the account to install, by its name', many: true },
       'user-data': { value: 'FILE', summary: 'script or cloud-init configuration for the first start' },
       database: {
         value: 'NAME',

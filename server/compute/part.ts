@@ -54,6 +54,9 @@ import { type NetworkServices, type PrivateSwitch, syncPrivateNetworks } from '.
 import { type SnapshotRoutesDeps, snapshotRoutes } from './snapshots/snapshot-routes.ts';
 import { SnapshotStore } from './snapshots/snapshot-store.ts';
 import { Snapshots } from './snapshots/snapshots.ts';
+import { type SshKeyRoutesDeps, sshKeyRoutes } from './ssh-keys/ssh-key-routes.ts';
+import { SshKeyStore } from './ssh-keys/ssh-key-store.ts';
+import { SshKeys } from './ssh-keys/ssh-keys.ts';
 import { vmEgress, vmTunnelRoute, vmTunnelSocket } from './tunnel-routes.ts';
 
 export interface ComputeDeps {
@@ -95,7 +98,8 @@ export function assembleCompute(given: ComputeDeps) {
   const exposures = new Exposures({ ...given, store, changes });
   const base = { ...given, store, changes, images, exposures, views: new VmViews(given) };
   const origins = new MachineOrigins({ ...given, store });
-  const machines = new Machines({ ...base, origins });
+  const sshKeys = new SshKeys({ ...base, keyStore: new SshKeyStore(metadata) });
+  const machines = new Machines({ ...base, origins, sshKeys });
   const turns: MachineTurns = new Turns({ find: (id) => store.find(id), locked });
   const lifecycle = new Lifecycle(base);
   const runs = new Runs({ ...base, lifecycle });
@@ -120,6 +124,7 @@ export function assembleCompute(given: ComputeDeps) {
     power,
     machineChanges,
     snapshots,
+    sshKeys,
     deleter,
     reconciler,
     supervisor,
@@ -161,6 +166,7 @@ export function computeRoutes(
   deps: VmRoutesDeps &
     ChangeRoutesDeps &
     SnapshotRoutesDeps &
+    SshKeyRoutesDeps &
     ImageRoutesDeps &
     MetricsRoutesDeps &
     ConsoleRoutesDeps &
@@ -170,6 +176,7 @@ export function computeRoutes(
     ...vmRoutes(deps),
     ...changeRoutes(deps),
     ...snapshotRoutes(deps),
+    ...sshKeyRoutes(deps),
     ...vmAdminRoutes(deps),
     ...imageRoutes(deps),
     ...metricsRoutes(deps),

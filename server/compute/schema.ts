@@ -85,6 +85,12 @@ export const NewVm = namedObject('NewVm', {
   ssh_keys: Type.Optional(
     Type.Array(Type.String(), { maxItems: 20, description: 'OpenSSH public keys for the root user' }),
   ),
+  ssh_key_names: Type.Optional(
+    Type.Array(Type.String(), {
+      maxItems: 20,
+      description: 'Names of SSH keys of the account, besides `ssh_keys`; see GET /api/account/ssh-keys',
+    }),
+  ),
   user_data: Type.Optional(
     Type.String({ description: 'cloud-init user data, or a script that begins with #!; at most 64 KiB' }),
   ),

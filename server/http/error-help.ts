@@ -221,6 +221,8 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, Help>> = {
     'There is an administrator already.',
     'Ask the administrator, or run `bin/cloudlet admin create` on the host.',
   ),
+  ssh_key_not_found: help('You have no SSH key with this name.', '`GET /api/account/ssh-keys` lists them.'),
+  ssh_key_exists: help('You have an SSH key with this name.', 'Delete it first, or use another name.'),
   snapshot_not_found: help(
     'The machine has no snapshot with this id.',
     '`GET /api/vms/{vm_id}/snapshots` lists them.',

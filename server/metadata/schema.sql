@@ -401,6 +401,15 @@ CREATE TABLE short_tokens (
   UNIQUE (kind, hash)
 ) STRICT;
 
+CREATE TABLE ssh_keys (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  account_id INTEGER NOT NULL REFERENCES accounts(id),
+  name TEXT NOT NULL,
+  public_key TEXT NOT NULL,               -- an OpenSSH public key line
+  created_at INTEGER NOT NULL,
+  UNIQUE (account_id, name)
+) STRICT;
+
 CREATE TABLE steady_clock (
   id INTEGER PRIMARY KEY CHECK (id = 1),
   boot_id TEXT NOT NULL,

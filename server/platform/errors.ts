@@ -73,6 +73,8 @@ export const ERRORS = {
   bucket_name_taken: { http: 409, title: 'Bucket name taken' },
   bucket_not_empty: { http: 409, title: 'Bucket not empty' },
   object_locked: { http: 409, title: 'Object locked' },
+  ssh_key_not_found: { http: 404, title: 'SSH key not found' },
+  ssh_key_exists: { http: 409, title: 'SSH key name taken' },
   snapshot_not_found: { http: 404, title: 'Snapshot not found' },
   vm_not_stopped: { http: 409, title: 'Virtual machine not stopped' },
   vm_invalid_state: { http: 409, title: 'Not possible in this state' },

@@ -76,6 +76,8 @@ const S3_CODES: Readonly<Record<ErrorCode, S3Code>> = {
   operation_cancelled: 'OperationAborted',
   operation_not_cancellable: 'InvalidRequest',
   encryption_key_disabled: 'KMS.DisabledException',
+  ssh_key_not_found: 'InvalidRequest',
+  ssh_key_exists: 'InvalidRequest',
   snapshot_not_found: 'InvalidRequest',
   vm_not_stopped: 'InvalidRequest',
   vm_invalid_state: 'InvalidRequest',

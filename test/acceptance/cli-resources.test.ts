@@ -89,6 +89,21 @@ test('machines are started, stopped and deleted', { skip: cannotRunGuests() }, a
   assert.equal(await user.ok(['vm', 'rm', id, '--yes']), 'shop is deleted\n');
 });
 
+test('SSH keys of the account are kept by name, and go into a new machine', async () => {
+  const line = `ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI${'A'.repeat(43)} ada@laptop`;
+  writeFileSync(join(user.home, 'laptop.pub'), `${line}\n`);
+  assert.match(await user.ok(['ssh-key', 'add', 'laptop', 'laptop.pub']), /^laptop is kept: SHA256:/);
+  await user.fails(6, ['ssh-key', 'add', 'laptop', 'laptop.pub']);
+  assert.match(await user.ok(['ssh-key', 'ls']), /^NAME +FINGERPRINT +CREATED\nlaptop +SHA256:/);
+  const { vm_id } = await json(['vm', 'create', 'keyed', '--ssh-key', 'laptop']);
+  await user.fails(1, ['vm', 'create', 'other', '--ssh-key', 'none']);
+  await user.fails(2, ['ssh-key', 'rm', 'laptop']);
+  assert.equal(await user.ok(['ssh-key', 'rm', 'laptop', '--yes']), 'laptop is deleted\n');
+  await user.fails(5, ['ssh-key', 'rm', 'laptop', '--yes']);
+  await user.ok(['vm', 'stop', vm_id]);
+  await user.ok(['vm', 'rm', vm_id, '--yes']);
+});
+
 test('buckets, keys and usage', async () => {
   await user.ok(['mb', 'things']);
   await user.ok(['bucket', 'versioning', 'things', 'on']);

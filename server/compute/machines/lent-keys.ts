@@ -129,7 +129,7 @@ export class LentKeys {
 }
 
 /** The format of `ssh-keygen -l`. */
-function fingerprintOf(line: string): string {
-  const bytes = Buffer.from(line.split(' ')[1] ?? '', 'base64');
+export function fingerprintOf(line: string): string {
+  const bytes = Buffer.from(line.split(/[ \t]+/)[1] ?? '', 'base64');
   return `SHA256:${createHash('sha256').update(bytes).digest('base64').replace(/=+$/, '')}`;
 }

@@ -13,6 +13,7 @@ import { DEFAULT_IMAGE, type Images } from '../images/images.ts';
 import { findInstanceType } from '../instance-types.ts';
 import type { NetworkServices } from '../private-network.ts';
 import type { NewVm, Vm } from '../schema.ts';
+import type { SshKeys } from '../ssh-keys/ssh-keys.ts';
 import type { AddressPool } from './addresses.ts';
 import type { FoundOrigin, MachineOrigins } from './machine-origins.ts';
 import { guestNetwork, guestSpec } from './runs.ts';
@@ -47,6 +48,7 @@ export interface MachinesDeps {
   readonly assertSpace: (bytes: number) => void;
   readonly services: Pick<NetworkServices, 'find'>;
   readonly origins: MachineOrigins;
+  readonly sshKeys: Pick<SshKeys, 'linesOf'>;
   /** Whether new guests may open outbound connections. */
   readonly outbound: boolean;
 }
@@ -119,7 +121,7 @@ export class Machines {
 
   async #create(call: Call, input: NewVm, from?: FoundOrigin): Promise<Vm> {
     const { principal } = call;
-    const checked = checkNewVm(input);
+    const checked = await this.#withNamedKeys(principal, input);
     const image = await this.#deps.images.find(input.image ?? DEFAULT_IMAGE);
     const diskGb = from?.row.disk_gb ?? checked.type.diskGb;
     if (image.min_disk_gb > diskGb) {
@@ -166,6 +168,14 @@ export class Machines {
 
   isBeingCreated(vmId: string): boolean {
     return this.#beingCreated.has(vmId);
+  }
+
+  async #withNamedKeys(principal: Principal, input: NewVm): Promise<CheckedVm> {
+    const checked = checkNewVm(input);
+    const { ssh_key_names: names = [] } = input;
+    if (names.length === 0) return checked;
+    const wanted = { given: checked.sshKeys, names };
+    return { ...checked, sshKeys: await this.#deps.sshKeys.linesOf(principal, wanted) };
   }
 
   /** The machine gets passwords, so its creator must be allowed to read them. */

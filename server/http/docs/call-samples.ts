@@ -98,6 +98,13 @@ export const CALL_SAMPLES: Readonly<Record<string, CallSample>> = {
   getCdnUrl: { query: '?expires_in=3600' },
   lendSshKey: { body: { public_key: SSH_KEY } },
   createVm: { body: { name: 'web', instance_type: 't2.micro' } },
+  addSshKey: {
+    body: {
+      name: 'laptop',
+      public_key:
+        'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIB3Zmx6eXh3dnV0c3JxcG9ubWxramloZ2ZlZGNiYWA5 ada@laptop',
+    },
+  },
   createVmSnapshot: { body: { name: 'before the upgrade' } },
   changeVm: { body: { name: 'web-2', instance_type: 't2.small', disk_gb: 60 } },
   openConsole: {
