@@ -72,3 +72,31 @@ step('a snapshot is made, gone back to and deleted, and no question is answered 
   await page.getByRole('cell', { name: '<i>one</i>', exact: true }).waitFor({ state: 'detached' });
   assert.deepEqual(await user.expect(200, `/api/vms/${id}/snapshots`), []);
 });
+
+step('an SSH key is saved by name and chosen for a new machine', async () => {
+  const { page, user } = ada;
+  await page.goto(`${ada.fixture.cloud.api}/machines/new`);
+  await page.getByRole('button', { name: 'Save an SSH key' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByLabel('Name of the key').fill('laptop');
+  await dialog.getByLabel('Public key').fill('ssh-rsa nonsense');
+  await dialog.getByRole('button', { name: 'Save an SSH key' }).click();
+  await dialog.getByText(/too short/).waitFor();
+  await assertAccessible(page, 'the dialog of a key', '[role=dialog]');
+  const line = `ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI${'A'.repeat(43)} ada@laptop`;
+  await dialog.getByLabel('Public key').fill(line);
+  await dialog.getByRole('button', { name: 'Save an SSH key' }).click();
+  await dialog.waitFor({ state: 'hidden' });
+  await page.getByRole('checkbox', { name: 'laptop', checked: true }).waitFor();
+  await assertAccessible(page, 'the form with a saved key');
+  assert.equal((await user.expect(200, '/api/vms')).length, 1, 'the form around the dialog was not sent');
+  await assertAsks(page, 'Delete the key laptop');
+  await page.getByLabel('Name', { exact: true }).fill('keyed');
+  await page.getByRole('checkbox', { name: 'Start immediately' }).uncheck();
+  const sent = page.waitForRequest(
+    (request) => /\/api\/vms$/.test(request.url()) && request.method() === 'POST',
+  );
+  await page.getByRole('button', { name: 'Create machine' }).click();
+  assert.deepEqual((await sent).postDataJSON().ssh_key_names, ['laptop']);
+  await page.getByRole('heading', { level: 1, name: 'keyed' }).waitFor();
+});

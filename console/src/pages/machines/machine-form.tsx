@@ -12,6 +12,7 @@ import { Fold } from '../../parts/forms/fold.tsx';
 import { machineText } from '../../texts/machine-text.ts';
 import { startUnseen } from './power.ts';
 import { vmQuery, vmsQuery } from './queries.ts';
+import { SavedKeys } from './saved-keys.tsx';
 
 const KEYS_PLACE = 'cloudlet.ssh-keys';
 
@@ -20,6 +21,7 @@ export interface MachineFields {
   readonly image: string;
   readonly instance_type: string;
   readonly ssh_keys: string;
+  readonly ssh_key_names: readonly string[];
   readonly user_data: string;
   readonly ports: string;
   readonly tags: string;
@@ -32,6 +34,7 @@ const EMPTY: MachineFields = {
   image: 'tiny',
   instance_type: 't2.micro',
   ssh_keys: '',
+  ssh_key_names: [],
   user_data: '',
   ports: '',
   tags: '',
@@ -49,7 +52,7 @@ export function arePorts(ports: string): boolean {
 
 /** Only the filled-in fields. */
 export function bodyOf(fields: MachineFields): NewVm {
-  const { name, image, instance_type, user_data, tags } = fields;
+  const { name, image, instance_type, user_data, tags, ssh_key_names } = fields;
   const ssh_keys = linesOf(fields.ssh_keys);
   const ports = arePorts(fields.ports) ? numbersOf(fields.ports) : [];
   return {
@@ -57,6 +60,7 @@ export function bodyOf(fields: MachineFields): NewVm {
     instance_type,
     image,
     ...(ssh_keys.length === 0 ? {} : { ssh_keys }),
+    ...(ssh_key_names.length === 0 ? {} : { ssh_key_names: [...ssh_key_names] }),
     ...(user_data.trim() === '' ? {} : { user_data }),
     ...(ports.length === 0 ? {} : { ports }),
     ...(tags.trim() === '' ? {} : { tags: tags.trim() }),
@@ -100,13 +104,18 @@ const words = machineText.form;
 const FOLDED = ['user_data', 'ports', 'tags'];
 
 export function MachineMore({ form }: { form: MachineForm }) {
-  const { ssh_keys, ports } = form.values;
+  const { ssh_keys, ssh_key_names, ports } = form.values;
   return (
     <Stack gap="lg">
       <Stack gap="xs">
+        <SavedKeys chosen={ssh_key_names} onChange={(names) => form.set({ ssh_key_names: names })} />
         <Textarea
           label={words.keys}
-          description={ssh_keys.trim() === '' ? `${words.keysLead} ${words.noKeys}` : words.keysLead}
+          description={
+            ssh_keys.trim() === '' && ssh_key_names.length === 0
+              ? `${words.keysLead} ${words.noKeys}`
+              : words.keysLead
+          }
           placeholder="ssh-ed25519 AAAA…"
           autosize
           minRows={2}

@@ -50,6 +50,8 @@ export const vmPointsQuery = (id: string) =>
 export const vmSnapshotsQuery = (id: string) =>
   queryOptions({ queryKey: ['vms', id, 'snapshots'], queryFn: () => cloud.listVmSnapshots(id) });
 
+export const sshKeysQuery = queryOptions({ queryKey: ['ssh-keys'], queryFn: () => cloud.listSshKeys() });
+
 export const typesQuery = queryOptions({
   queryKey: ['instance-types'],
   queryFn: () => cloud.listInstanceTypes(),

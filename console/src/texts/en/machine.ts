@@ -15,6 +15,17 @@ export const machine = {
     option: (type: string, specs: string, price: string) => `${type}: ${specs}, ${price}`,
     specs: (cpus: number, memory: string) => `${cpus} vCPU, ${memory}`,
   },
+  keys: {
+    title: 'Saved SSH keys',
+    add: 'Save an SSH key',
+    name: 'Name of the key',
+    key: 'Public key',
+    keyLead: 'It is kept in your account. Yours is usually in ~/.ssh/id_ed25519.pub.',
+    remove: 'Delete key',
+    removeOne: (name: string) => `Delete the key ${name}`,
+    removeAsk: (name: string) => `Delete the key ${name}?`,
+    removeLead: 'Machines that were created with it keep it.',
+  },
   snapshots: {
     title: 'Snapshots',
     lead: 'Copies of the disk on this host, to go back to. They are charged like the disk, by whole GB, and are not in recovery points.',
