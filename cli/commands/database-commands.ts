@@ -206,6 +206,19 @@ export const DATABASE_COMMANDS: readonly Command[] = [
     }),
   },
   {
+    name: 'db saved',
+    words: 'DATABASE [NAME]',
+    summary: 'list the saved queries of a database, or print one',
+    run: about(findDatabase, async ({ database_id }, { cloud, output, words: [, name] }) => {
+      const saved = await cloud.listSavedQueries(database_id);
+      if (name === undefined)
+        return output.table(saved, ['NAME', 'UPDATED'], (one) => [one.name, one.updated_at]);
+      const found = saved.find((one) => one.name === name);
+      if (found === undefined) throw new ClientError(`there is no saved query ${name}`, EXIT.notFound);
+      output.one(found, () => cleaned(found.text).split('\n'));
+    }),
+  },
+  {
     name: 'db cancel',
     words: 'DATABASE QUERY',
     summary: 'cancel a running query (see db queries)',

@@ -18,10 +18,13 @@ import { type Engines, usualFormat } from './engines.ts';
 import type { Egress } from './life/egress.ts';
 import type { Lifecycle } from './life/lifecycle.ts';
 import type { DatabaseTurns } from './life/states.ts';
+import { presentSaved } from './querying/saved-queries.ts';
+import type { SavedSql } from './querying/saved-sql.ts';
 import type { DatabaseRow, DatabaseStore } from './store.ts';
 
 export interface ExportedDatabasesDeps {
   readonly store: Pick<DatabaseStore, 'listAllOf'>;
+  readonly saved: Pick<SavedSql, 'list'>;
   readonly engines: Engines;
   readonly lifecycle: Pick<Lifecycle, 'inEngine'>;
   readonly turns: DatabaseTurns;
@@ -46,6 +49,8 @@ export class ExportedDatabases implements ExportSource {
     for await (const row of this.#rows(exporting.owner)) {
       const path = `databases/${safePath(row.name)}-${row.database_id.slice(-6)}`;
       yield jsonFile(`${path}.json`, await this.#deps.views.present(row), 'database');
+      const saved = await this.#deps.saved.list(row.id);
+      if (saved.length > 0) yield jsonFile(`${path}-queries.json`, saved.map(presentSaved));
       if (row.state === 'creating') yield { path, leftOut: 'it is still being created' };
       else yield this.#dump(row, `${path}.${this.#extensionOf(row)}`, exporting);
     }

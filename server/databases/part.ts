@@ -37,6 +37,8 @@ import { Moments } from './points/moments.ts';
 import { databaseSource } from './points/point-dumps.ts';
 import { Queries } from './queries.ts';
 import { Plans } from './querying/plans.ts';
+import { SavedQueries } from './querying/saved-queries.ts';
+import { SavedSql } from './querying/saved-sql.ts';
 import { databaseRoutes } from './routes.ts';
 import { Rows } from './rows/rows.ts';
 import { DatabaseSecrets } from './secrets.ts';
@@ -112,6 +114,8 @@ export function assembleDatabases({ engines: list, abouts, sealer, ...given }: D
   const queries = new Queries(parts);
   const rows = new Rows({ ...parts, queries });
   const plans = new Plans({ ...parts, queries });
+  const saved = new SavedSql(metadata);
+  const savedQueries = new SavedQueries({ ...parts, saved });
   const dumps = new Dumps(parts);
   const routes = {
     databases,
@@ -125,6 +129,7 @@ export function assembleDatabases({ engines: list, abouts, sealer, ...given }: D
     queries,
     rows,
     plans,
+    savedQueries,
     dumps,
     metrics,
   };
@@ -148,7 +153,7 @@ export function assembleDatabases({ engines: list, abouts, sealer, ...given }: D
     refill,
     pointSource,
     resources: creation.resources,
-    exported: new ExportedDatabases(parts),
+    exported: new ExportedDatabases({ ...parts, saved }),
     routes,
   };
 }

@@ -15,6 +15,8 @@ import type { DatabasePoints } from './points/database-points.ts';
 import { planRoutes } from './querying/plan-routes.ts';
 import type { Plans } from './querying/plans.ts';
 import { runningRoutes } from './querying/running-routes.ts';
+import type { SavedQueries } from './querying/saved-queries.ts';
+import { savedRoutes } from './querying/saved-routes.ts';
 import { rowRoutes } from './rows/row-routes.ts';
 import type { Rows } from './rows/rows.ts';
 import {
@@ -40,6 +42,7 @@ export interface DatabaseRoutesDeps extends DatabaseContentRoutesDeps, DatabaseM
   readonly points: DatabasePoints;
   readonly rows: Rows;
   readonly plans: Plans;
+  readonly savedQueries: SavedQueries;
   readonly engines: Engines;
   readonly limits: EngineLimits;
   /** Connections of the server of an account. */
@@ -59,6 +62,7 @@ export function databaseRoutes(deps: DatabaseRoutesDeps): Route[] {
     ...databaseContentRoutes(deps),
     ...planRoutes(deps),
     ...runningRoutes(deps),
+    ...savedRoutes(deps),
     ...rowRoutes(deps),
     ...databaseMetricsRoutes(deps),
     databaseTunnelRoute(deps),

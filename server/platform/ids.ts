@@ -25,6 +25,7 @@ export type IdPrefix =
   | 'dlv'
   | 'sel'
   | 'shr'
+  | 'qry'
   | 'snp';
 
 // Crockford's alphabet in lower case: its ASCII order is its numeric order, so ids sort by time.

@@ -74,3 +74,26 @@ step('a statement is explained as a tree, and its names are text', async () => {
   await button('Explain').click();
   await page.getByText(/no such table: nowhere/).waitFor();
 });
+
+step('a query is saved under a name, opened again after a reload, and deleted after a question', async () => {
+  const { page, user } = ada;
+  await type(`SELECT '${MARKUP.replaceAll("'", "''")}' AS kept`);
+  await button('Saved').click();
+  await page.getByRole('menuitem', { name: 'Save query…' }).click();
+  await page.getByLabel('Name').fill(MARKUP);
+  await page.keyboard.press('Enter');
+  await page.getByText(`${MARKUP} was saved`).waitFor();
+  await page.reload();
+  await type('SELECT 1');
+  await button('Saved').click();
+  await page.getByRole('menuitem', { name: /AS kept/ }).waitFor();
+  await assertAccessible(page, 'saved queries');
+  await shot('query-saved-dark');
+  await page.getByRole('menuitem', { name: /AS kept/ }).click();
+  await eventually('it is in the editor', async () => (await editor().innerText()).includes('AS kept'));
+  assert.equal(await page.evaluate('window.broken'), undefined);
+  await button('Saved').click();
+  await page.getByRole('menuitem', { name: `Delete the saved query ${MARKUP}` }).click();
+  await button('Delete').click();
+  await eventually('it is gone', async () => (await user.expect(200, `${path}/saved-queries`)).length === 0);
+});

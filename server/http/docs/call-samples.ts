@@ -139,6 +139,11 @@ export const CALL_SAMPLES: Readonly<Record<string, CallSample>> = {
     instead:
       'Works only while the query runs: `curl -X POST …/api/databases/$DATABASE_ID/queries/report/cancel`.',
   },
+  saveQuery: { body: { name: 'Totals by month', text: 'SELECT 1 AS one' } },
+  deleteSavedQuery: {
+    instead:
+      'With an id of the list: `curl -X DELETE …/api/databases/$DATABASE_ID/saved-queries/$SAVED_QUERY_ID`.',
+  },
   explainDatabaseQuery: { body: { statement: 'SELECT 1 AS one' } },
   readDatabaseRows: {
     body: { table: 'orders', filter: [{ column: 'total', operator: 'gt', value: 10 }], count: true },

@@ -17,6 +17,7 @@ import { PlanView } from './plan-view.tsx';
 import { tablesQuery } from './queries.ts';
 import { QueryEditor, type Range } from './query-editor.tsx';
 import { bodyOf, nameOf, selectOf, useRun } from './run.ts';
+import { SavedMenu } from './saved-menu.tsx';
 import { statementsOf } from './statements.ts';
 
 const STATEMENT_SECONDS = 10;
@@ -104,7 +105,10 @@ function Editor({ database: { database_id: id }, engine, tables, open }: EditorP
             <Kbd size="xs">{MODIFIER}</Kbd> + <Kbd size="xs">Enter</Kbd>
           </Text>
         </Group>
-        <HistoryMenu history={history} onChoose={setTyped} />
+        <Group gap="xs">
+          <SavedMenu id={id} typed={typed} onChoose={setTyped} />
+          <HistoryMenu history={history} onChoose={setTyped} />
+        </Group>
       </Group>
       {explained === null ? (
         <Outcome id={id} query={query} typed={typed} />
