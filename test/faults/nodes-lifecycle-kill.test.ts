@@ -1,0 +1,108 @@
+/**
+ * kill -9 of the node whose lease runs lifecycle rules: another node takes the lease and continues;
+ * each removal is done once, and reported once.
+ */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { CheckedClient } from '../harness/checked-client.ts';
+import { ADMIN_KEY, type CloudProcess } from '../harness/cloud-process.ts';
+import { Cluster, noCluster } from '../harness/cluster.ts';
+import { eventually } from '../harness/waiting.ts';
+import { WebhookReceiver } from '../harness/webhook-receiver.ts';
+import { chooseSeed, randomFrom, rounds } from './load.ts';
+
+const KILLS = rounds(2, 10);
+/** More than rules inspect in one slice. */
+const OBJECTS = 400 * KILLS;
+const UPLOADS = 20 * KILLS;
+const AT_ONCE = 16;
+const BUCKET = 'expiring';
+const LEASE = 'run lifecycle rules';
+const env = {
+  CLOUDLET_RATE_REQUESTS: '1000000',
+  CLOUDLET_FETCH_ALLOW: '127.0.0.0/8',
+  CLOUDLET_S3_LIFECYCLE_DAY_SECONDS: '1',
+};
+
+test('rules continue at another node when theirs is killed, and report each removal once', {
+  skip: noCluster,
+}, async (t) => {
+  const cluster = await Cluster.start(2, env);
+  const receiver = await WebhookReceiver.open();
+  t.after(async () => {
+    receiver.close();
+    await cluster.stop();
+  });
+  const seed = chooseSeed();
+  t.diagnostic(`FAULTS_SEED=${seed}`);
+  const random = randomFrom(seed);
+  const [host, front] = cluster.nodes as [CloudProcess, CloudProcess];
+  const { api_key: key } = await (await CheckedClient.open(host.api)).register();
+  const at = async (node: CloudProcess, as = key) => (await CheckedClient.open(node.api)).as(as);
+  const user = await at(host);
+  await user.expect(201, '/api/buckets', { json: { name: BUCKET } });
+  await user.expect(201, '/api/webhooks', { json: { url: receiver.url, events: ['*'] } });
+  await fill(user);
+  const lifecycle = [{ id: 'all', enabled: true, days: 1, abort_days: 1 }];
+  await user.expect(200, `/api/buckets/${BUCKET}/settings`, { method: 'PATCH', json: { lifecycle } });
+
+  const leftAt = async (node: CloudProcess) =>
+    (await (await at(node)).expect(200, `/api/buckets/${BUCKET}`)).object_count as number;
+  const holder = async () => {
+    const nodes = await (await at(host, ADMIN_KEY)).expect(200, '/api/admin/nodes');
+    const held = nodes.find(({ leases }: { leases: string[] }) =>
+      leases.some((name) => name.endsWith(LEASE)),
+    );
+    return held === undefined ? null : held.name === 'host' ? host : front;
+  };
+  let inTheMiddle = 0;
+  for (let kill = 0; kill < KILLS; kill++) {
+    const victim = await eventually('a node with the lease', holder);
+    const other = victim === host ? front : host;
+    const before = await leftAt(other);
+    if (before === 0) break;
+    await eventually('rules run', async () => (await leftAt(other)) < before);
+    await sleep(random() * 100);
+    await victim.crash();
+    const left = await leftAt(other);
+    if (left > 0) {
+      inTheMiddle++;
+      await eventually('the other node continues', async () => (await leftAt(other)) < left);
+    }
+    await victim.start();
+  }
+  await eventually('everything was removed', async () => {
+    const uploads = await (await at(front)).expect(200, `/api/buckets/${BUCKET}/uploads`);
+    return (await leftAt(front)) === 0 && uploads.length === 0;
+  });
+  const removed = () => reportedBy(receiver);
+  await eventually('each removal is reported', () => removed() >= OBJECTS + UPLOADS);
+  // A run at both nodes, or a report that was stored twice, would arrive by now.
+  await sleep(3000);
+  t.diagnostic(`${inTheMiddle} of ${KILLS} kills left objects`);
+  assert.equal(removed(), OBJECTS + UPLOADS);
+  assert.ok(inTheMiddle > 0, 'a kill came between two removals');
+  const bucket = await (await at(host)).expect(200, `/api/buckets/${BUCKET}`);
+  assert.deepEqual([bucket.object_count, bucket.version_count], [0, 0]);
+});
+
+async function fill(user: CheckedClient): Promise<void> {
+  const lanes = Array.from({ length: AT_ONCE }, async (_, lane) => {
+    for (let i = lane; i < OBJECTS; i += AT_ONCE) {
+      const body = new FormData();
+      body.set('file', new Blob([`${i}`]), `object-${i}`);
+      await user.expect(200, `/api/buckets/${BUCKET}/upload`, { body });
+    }
+    for (let i = lane; i < UPLOADS; i += AT_ONCE)
+      await user.expect(201, `/api/buckets/${BUCKET}/uploads`, { json: { name: `upload-${i}` } });
+  });
+  await Promise.all(lanes);
+}
+
+/** Removals in all events; an event that was delivered twice counts once. */
+function reportedBy(receiver: WebhookReceiver): number {
+  const reports = receiver.received.map(({ id, body }) => [id, JSON.parse(body)] as const);
+  const expired = new Map(reports.filter(([, event]) => event.type === 'bucket.objects_expired'));
+  return [...expired.values()].reduce((sum, { data }) => sum + data.removed, 0);
+}
