@@ -95,10 +95,22 @@ async function closeEdges(
   await data.close();
 }
 
+/** Connections whose probes nobody answers while the other node stands still. */
+function probed(links: NodeLinks, isStill: () => boolean): Pick<NodeLinks, 'request'> {
+  const nowhere = 'http://127.0.0.1:1';
+  return {
+    request: (url, head) => links.request(isStill() && head.path === '/healthz' ? nowhere : url, head),
+  };
+}
+
 /** A node whose calls say where they were answered, and as what. */
 async function openNode(
   t: TestContext,
-  { name, others }: { name: string; others: () => readonly NodeView[] },
+  {
+    name,
+    others,
+    isStill = () => false,
+  }: { name: string; others: () => readonly NodeView[]; isStill?: () => boolean },
 ) {
   const isHost = name === 'host';
   const seen: Seen[] = [];
@@ -163,7 +175,8 @@ async function openNode(
       forwarded: calls,
       begin: (deps) => {
         const newId = () => 'req-1';
-        if (!isHost) forward = new Forward({ ...deps, membership, calls, links, newId });
+        if (!isHost)
+          forward = new Forward({ ...deps, membership, calls, links: probed(links, isStill), newId });
         return forward;
       },
       close: () => links.close(),
@@ -182,9 +195,11 @@ export async function openCluster(t: TestContext) {
   const host = await openNode(t, { name: 'host', others: () => [] });
   const view = { isHost: true, state: 'up', runId: 'host-1', url: host.api, beatAgeMs: 0 } as NodeView;
   let nodes: readonly NodeView[] = [view];
-  const front = await openNode(t, { name: 'front', others: () => nodes });
-  const lose = (to: readonly NodeView[]) => {
-    nodes = to;
+  let isStill = false;
+  const front = await openNode(t, { name: 'front', others: () => nodes, isStill: () => isStill });
+  /** A host without heartbeats stands still, unless it `responds`. */
+  const lose = (to: readonly NodeView[], { responds = false } = {}) => {
+    [nodes, isStill] = [to, !responds];
   };
   return { host, front, view, lose, gone: front.gone };
 }

@@ -13,6 +13,7 @@ import { dropRest } from '../bodies/body.ts';
 import type { ControlSockets } from '../caller.ts';
 import { type Exchange, ownerName, type TrustedProxies } from '../exchange.ts';
 import { endToEnd, framing, pairs } from './end-to-end.ts';
+import { HostLife } from './host-life.ts';
 import { FORWARDED_HEADER, type PassedCall, type SignedCalls } from './signed-calls.ts';
 
 /** A request to another node, without its body. */
@@ -66,8 +67,6 @@ export const PORT_PROTOCOL = 'cloudlet-port';
 export const PORT_PATH = '/ports/';
 const SAFE = new Set(['GET', 'HEAD', 'OPTIONS']);
 const CHECK_MS = 500;
-/** A host without a heartbeat for this long is considered unavailable. */
-const SILENT_MS = 3000;
 
 /** A forwarded request or connection. */
 interface Passed {
@@ -80,6 +79,7 @@ interface Passed {
 
 export class Forward {
   readonly #deps: ForwardDeps;
+  readonly #life: HostLife;
   readonly #underWay = new Map<ClientRequest | Duplex, Passed>();
   /** All requests go to one process, so one account must not exhaust its connections. */
   readonly #slots: SharedSlots<number | string>;
@@ -87,6 +87,7 @@ export class Forward {
 
   constructor(deps: ForwardDeps) {
     this.#deps = deps;
+    this.#life = new HostLife(deps.membership, deps.links);
     this.#slots = new SharedSlots(deps.most);
   }
 
@@ -97,8 +98,10 @@ export class Forward {
    */
   async pass(incoming: Incoming, response: ServerResponse): Promise<boolean> {
     const { raw } = incoming.exchange;
-    const upstream = this.#begin(incoming, framing(raw), response);
-    if (upstream === undefined) return false;
+    const host = await this.#life.responding();
+    if (host === undefined) return false;
+    if (response.destroyed) return true;
+    const upstream = this.#begin(host, incoming, { fields: framing(raw), client: response });
     response.once('close', () => upstream.destroy());
     upstream.once('upgrade', (_, socket) => socket.destroy());
     whenConnected(upstream, () => {
@@ -118,9 +121,11 @@ export class Forward {
   async upgrade(incoming: Incoming, { client, head }: Upgraded, onSwitch: () => void): Promise<void> {
     const { raw } = incoming.exchange;
     const fields = ['Upgrade', raw.headers.upgrade ?? '', 'Connection', 'Upgrade'];
-    const upstream = this.#begin(incoming, fields, client);
-    if (upstream === undefined) throw hostUnreachable();
-    const { runId = '' } = this.#underWay.get(upstream) ?? {};
+    const host = await this.#life.responding();
+    if (host === undefined) throw hostUnreachable();
+    if (client.destroyed) return;
+    const { runId } = host;
+    const upstream = this.#begin(host, incoming, { fields, client });
     const response = new ServerResponse(raw);
     response.shouldKeepAlive = false;
     client.once('close', () => upstream.destroy());
@@ -144,10 +149,10 @@ export class Forward {
    * Connects a client with that address, which connected to a port here, to the same port of the
    * host. Rejects with `host_unreachable`.
    */
-  connect(port: number, address: string): Promise<Socket> {
+  async connect(port: number, address: string): Promise<Socket> {
     const { calls, links, newId } = this.#deps;
-    const host = this.#answeringHost();
-    if (host === undefined) return Promise.reject(hostUnreachable());
+    const host = await this.#life.responding();
+    if (host === undefined) throw hostUnreachable();
     const { runId, url } = host;
     const at = { method: 'GET', url: `${PORT_PATH}${port}` };
     const call = { origin: 'port', address, requestId: newId(), isOperator: false, isSecure: false } as const;
@@ -173,11 +178,6 @@ export class Forward {
     });
   }
 
-  /** undefined: there is no host node, or it sent no heartbeat recently. */
-  #answeringHost(): NodeView | undefined {
-    return this.#deps.membership.nodes().find((node) => isLiveHost(node) && node.beatAgeMs < SILENT_MS);
-  }
-
   /** Closes the forwarded connections. */
   close(): void {
     clearInterval(this.#timer);
@@ -198,7 +198,7 @@ export class Forward {
 
   #cutLost(): void {
     const { membership } = this.#deps;
-    const isSilent = this.#answeringHost() === undefined;
+    const isSilent = this.#life.isLost();
     for (const [passed, { runId, isWaiting, ...last }] of this.#underWay) {
       const moved = movedBytes(passed);
       // A host that transfers bytes is alive, even without heartbeats.
@@ -210,13 +210,11 @@ export class Forward {
 
   /** Throws `overloaded`. The slot is released when `client` is closed. */
   #begin(
+    host: NodeView,
     { exchange, origin, calledAs }: Incoming,
-    fields: readonly string[],
-    client: ServerResponse | Duplex,
-  ): ClientRequest | undefined {
+    { fields, client }: { readonly fields: readonly string[]; readonly client: ServerResponse | Duplex },
+  ): ClientRequest {
     const { calls, links, proxies, control } = this.#deps;
-    const host = this.#answeringHost();
-    if (host === undefined) return undefined;
     let upstream: ClientRequest | undefined;
     const giveWay = () => {
       // After an upgrade, the request has ended.
@@ -279,10 +277,6 @@ interface Switched {
 function movedBytes(passed: ClientRequest | Duplex): number {
   const { bytesRead = 0, bytesWritten = 0 } = ('socket' in passed ? passed.socket : null) ?? {};
   return bytesRead + bytesWritten;
-}
-
-function isLiveHost({ isHost, state }: NodeView): boolean {
-  return isHost && (state === 'up' || state === 'draining');
 }
 
 function whenConnected(upstream: ClientRequest, work: () => void): void {

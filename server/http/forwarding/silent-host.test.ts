@@ -20,6 +20,28 @@ test('a host that has fallen silent is not waited for', async (t) => {
   assert.deepEqual(await (await act(front.api)).json(), { by: 'host' });
 });
 
+test('a host whose heartbeats are late is asked, and used while it responds', async (t) => {
+  const { host, front, view, lose } = await openCluster(t);
+  const waiting = new AbortController();
+  const held = call(`${front.api}/api/hold`, { method: 'POST', signal: waiting.signal });
+  let isCut = false;
+  held.then(
+    () => {
+      isCut = true;
+    },
+    () => {},
+  );
+  await eventually(() => host.held.length > 0);
+  lose([{ ...view, beatAgeMs: 9000 }], { responds: true });
+  assert.deepEqual(await (await act(front.api)).json(), { by: 'host' });
+  const socket = await front.connect(25_432, '192.0.2.7');
+  assert.equal(String(Buffer.concat(await socket.toArray())), '25432 from 192.0.2.7\n');
+  // Longer than two checks of calls under way.
+  await new Promise((resolve) => setTimeout(resolve, 1500));
+  assert.equal(isCut, false);
+  waiting.abort();
+});
+
 test('calls at a host that falls silent end, unless bytes still move', async (t) => {
   const { host, front, view, lose } = await openCluster(t);
   const url = new URL(`${front.api}/api/act`);
