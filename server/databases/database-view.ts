@@ -81,14 +81,16 @@ export class DatabaseViews {
 
   /**
    * Where a driver connects, even while the engine is unavailable; default: the engine's usual
-   * endpoint. Empty if only the node with the engines knows it.
+   * endpoint. Empty if only the node with the engines knows it, or if the database has no server yet.
    */
   async connection(row: DatabaseRow, password?: string, given?: Endpoint): Promise<Connection> {
     const { engines, lifecycle } = this.#deps;
     const engine = engines.get(row.engine);
     const about = engines.about(row.engine);
     const usual = () => engine.endpoint(lifecycle.inEngine(row));
-    const endpoint = given ?? (await (this.#deps.isHere === false ? usual().catch(() => UNKNOWN) : usual()));
+    // A database of a recovery point has no server until its turn comes.
+    const isKnown = this.#deps.isHere !== false && isOpen(row);
+    const endpoint = given ?? (await (isKnown ? usual() : usual().catch(() => UNKNOWN)));
     const uri = endpoint.uri(password ?? HIDDEN);
     const isPrivate = about.traits.transport === 'http' || engine.connect !== undefined;
     return {
