@@ -61,8 +61,11 @@ step('a machine is made, typed into, and its console is there after a reload', a
   await assertAccessible(page, 'the form of a machine');
   await page.getByRole('button', { name: 'Create and start' }).click();
 
+  // While it boots, under its name.
+  await page.getByLabel('Newest line of the console').waitFor();
   await page.getByText('Connected', { exact: true }).waitFor();
   await shows(/root@.*#/);
+  await page.getByLabel('Newest line of the console').waitFor({ state: 'detached' });
   const typeLine = async (line: string) => {
     await page.locator('.xterm-helper-textarea').focus();
     await page.keyboard.type(`${line}\n`);

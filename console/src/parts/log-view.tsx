@@ -104,7 +104,7 @@ const COMMANDS = new RegExp(
 );
 
 /** Plain text of a log, without the empty lines that clearing a terminal leaves at the start. */
-function wordsOfLog(log: string): string {
+export function wordsOfLog(log: string): string {
   return log.replaceAll('\r\n', '\n').replace(COMMANDS, '').replace(/^\n+/, '');
 }
 

@@ -17,10 +17,11 @@ import { AnchorLink } from '../../parts/tables/links.tsx';
 import { VmState } from '../../parts/tables/state-badge.tsx';
 import { useIsAdmin } from '../../queries.ts';
 import { text } from '../../texts/text.ts';
+import { BootLine } from './boot-line.tsx';
 import { MachineFacts } from './machine-facts.tsx';
 import { MachineMenu } from './machine-menu.tsx';
 import { isOff, startKey, usePower } from './power.ts';
-import { MACHINE_TABS, type MachineTab, vmLogQuery, vmQuery, WITH_CONSOLE } from './queries.ts';
+import { isBooting, MACHINE_TABS, type MachineTab, vmLogQuery, vmQuery, WITH_CONSOLE } from './queries.ts';
 
 const words = text.machines;
 const WAITING = <Group h={320} aria-busy="true" />;
@@ -35,11 +36,20 @@ export function MachinePage() {
     <Page
       title={machine.data?.name ?? id}
       trail={<AnchorLink to="/machines">{words.title}</AnchorLink>}
-      lead={machine.data === undefined ? undefined : <PriceLine vm={machine.data} />}
+      lead={machine.data === undefined ? undefined : <Lead vm={machine.data} />}
       actions={machine.data === undefined ? undefined : <Actions vm={machine.data} />}
     >
       <Loaded query={machine}>{(vm) => <Inside vm={vm} />}</Loaded>
     </Page>
+  );
+}
+
+function Lead({ vm }: { vm: Vm }) {
+  return (
+    <>
+      <PriceLine vm={vm} />
+      {isBooting(vm) && <BootLine vm={vm} />}
+    </>
   );
 }
 

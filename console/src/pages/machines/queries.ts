@@ -15,11 +15,16 @@ export const tagsOf = (tags: string): string[] => tags.split(',').flatMap((tag) 
 const BOOT_MAX_SECONDS = 300;
 
 /** True while the state changes without user action. */
-function isMoving({ state, ready_at, ssh_command, uptime_seconds }: Vm): boolean {
+function isMoving(vm: Vm): boolean {
+  const { state, ssh_command, uptime_seconds } = vm;
   if (state === 'starting' || state === 'stopping' || state === 'deleting') return true;
-  const isBooting = ready_at === null || ssh_command === null;
-  return state === 'running' && isBooting && uptime_seconds < BOOT_MAX_SECONDS;
+  const isSoon = state === 'running' && uptime_seconds < BOOT_MAX_SECONDS;
+  return isBooting(vm) || (isSoon && ssh_command === null);
 }
+
+/** The guest runs and has not answered yet, which it may never do. */
+export const isBooting = ({ state, ready_at, uptime_seconds }: Vm): boolean =>
+  state === 'running' && ready_at === null && uptime_seconds < BOOT_MAX_SECONDS;
 
 /** States in which the guest may produce output. */
 export const WITH_CONSOLE: readonly Vm['state'][] = ['starting', 'running', 'stopping'];

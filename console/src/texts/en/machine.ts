@@ -15,6 +15,7 @@ export const machine = {
     option: (type: string, specs: string, price: string) => `${type}: ${specs}, ${price}`,
     specs: (cpus: number, memory: string) => `${cpus} vCPU, ${memory}`,
   },
+  boot: 'Newest line of the console',
   keys: {
     title: 'Saved SSH keys',
     add: 'Save an SSH key',
