@@ -4,15 +4,8 @@ import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import type { Database, DatabaseMetricsEntry } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
-import {
-  type Figure,
-  gauge,
-  HistoryCharts,
-  rate,
-  type Series,
-  SPANS,
-  spanQuery,
-} from '../../parts/charts/history-charts.tsx';
+import { type Figure, HistoryCharts } from '../../parts/charts/history-charts.tsx';
+import { gauge, rate, type Series, SPANS, spanQuery } from '../../parts/charts/steps.ts';
 import { sayBytes } from '../../parts/say.ts';
 import { readerLocales } from '../../texts/reader-locales.ts';
 import { text } from '../../texts/text.ts';

@@ -5,15 +5,8 @@ import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useCallback } from 'react';
 import type { Vm, VmMetricsEntry } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
-import {
-  type Figure,
-  gauge,
-  HistoryCharts,
-  rate,
-  type Series,
-  SPANS,
-  spanQuery,
-} from '../../parts/charts/history-charts.tsx';
+import { type Figure, HistoryCharts } from '../../parts/charts/history-charts.tsx';
+import { gauge, rate, type Series, SPANS, spanQuery } from '../../parts/charts/steps.ts';
 import { sayBytes } from '../../parts/say.ts';
 import { machineText } from '../../texts/machine-text.ts';
 

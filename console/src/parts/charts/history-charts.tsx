@@ -6,6 +6,7 @@ import { text } from '../../texts/text.ts';
 import { Loaded, type Read } from '../page.tsx';
 import { type Column, DataTable } from '../tables/data-table.tsx';
 import { Chart, type ChartLine, sayMoment } from './chart.tsx';
+import { onSteps, type Series, type Span } from './steps.ts';
 
 export interface Figure {
   readonly title: string;
@@ -112,64 +113,3 @@ function Readings({ times, figures }: ReadingsProps) {
 }
 
 const sayReading = (value: number | null, say: Figure['say']) => (value === null ? '–' : say(value));
-
-/** Readings of the API as points of a chart. Steps without a reading stay empty. */
-
-/** Time spans, and the step of each. */
-export const SPANS = {
-  hour: { seconds: 3600, step: 15, refreshMs: 15_000 },
-  day: { seconds: 86_400, step: 300, refreshMs: 60_000 },
-  month: { seconds: 30 * 86_400, step: 3600, refreshMs: 300_000 },
-} as const;
-type Span = keyof typeof SPANS;
-
-/** The query of a metrics call for this span, up to `now` (ms). */
-export function spanQuery(span: Span, now = Date.now()) {
-  const { seconds, step } = SPANS[span];
-  const end = Math.floor(now / 1000);
-  return {
-    from: new Date((end - seconds) * 1000).toISOString(),
-    to: new Date(end * 1000).toISOString(),
-    step,
-  };
-}
-
-export interface Series<T> {
-  /** s since 1970, every step of the span. */
-  readonly times: readonly number[];
-  readonly steps: readonly (T | undefined)[];
-  readonly step: number;
-}
-
-/** Puts each reading at its step. */
-function onSteps<T extends { readonly timestamp: string }>(
-  history: readonly T[],
-  span: Span,
-  now = Date.now(),
-): Series<T> {
-  const { seconds, step } = SPANS[span];
-  const end = Math.floor(now / 1000 / step) * step;
-  const read = new Map(
-    history.map((entry) => [Date.parse(`${entry.timestamp.replace(' ', 'T')}Z`) / 1000, entry]),
-  );
-  const times = Array.from(
-    { length: Math.floor(seconds / step) + 1 },
-    (_, index) => end - seconds + index * step,
-  );
-  return { times, steps: times.map((time) => read.get(time)), step };
-}
-
-/** A figure as read. */
-export function gauge<T>({ steps }: Series<T>, pick: (entry: T) => number | null): (number | null)[] {
-  return steps.map((entry) => (entry === undefined ? null : pick(entry)));
-}
-
-/** Growth of a counter per second; null after a gap and after a reset. */
-export function rate<T>({ steps, step }: Series<T>, pick: (entry: T) => number | null): (number | null)[] {
-  return steps.map((entry, index) => {
-    const before = steps[index - 1];
-    const now = entry === undefined ? null : pick(entry);
-    const then = before === undefined ? null : pick(before);
-    return now === null || then === null || now < then ? null : (now - then) / step;
-  });
-}
