@@ -134,7 +134,7 @@ export const PEOPLE_COMMANDS: readonly Command[] = [
     details: 'KEY is the ID of an access key. Each call is decided as the cloud decides it.',
     options: {
       account: { value: 'NAME', summary: 'of another account (administrators and auditors)' },
-      refused: { summary: 'list what is refused instead, with the error' },
+      refused: { summary: 'list refused operations instead, with the error' },
     },
     run: async ({ session, output, options, words: [key] }) => {
       const { cloud } = session();
@@ -173,7 +173,7 @@ export const PEOPLE_COMMANDS: readonly Command[] = [
   {
     name: 'people export',
     words: 'NAME FILE',
-    summary: 'save everything of a user as a zip, also while suspended or to be removed',
+    summary: 'save all data of a user as a zip, even while the account is suspended or scheduled for removal',
     options: DISKS,
     run: async ({ session, output, options, words: [name = '', file = ''] }) => {
       const { cloud } = session();

@@ -17,7 +17,7 @@ import { MTIME_HEADER, readMtime } from './mtime.ts';
 const BATCH_BYTES = 1024 * 1024;
 const BREAKS = 6;
 const PAUSE_MS = 300;
-/** Windows has neither such links nor the flag. */
+/** Windows has neither symbolic links nor the flag. */
 const PART_FLAGS = constants.O_RDWR | constants.O_CREAT | constants.O_APPEND | (constants.O_NOFOLLOW ?? 0);
 
 export interface Download {

@@ -111,7 +111,7 @@ export class AuditStore {
         params: [id, first_at, last_at, rows, bytes, digest, head, sealed_at],
       },
       {
-        // A late row has an id in between: then there is one more, and nothing is sealed.
+        // If a late row has an id in the range, the number of rows differs, and nothing is sealed.
         sql: 'UPDATE audit_rows SET seal = ? WHERE seal = 0 AND id <= ?',
         params: [id, lastId],
         expectChanges: rows,

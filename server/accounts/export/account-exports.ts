@@ -50,7 +50,7 @@ export interface ExportArchive {
 }
 
 const FORMAT = 1;
-/** Each reads the disk as fast as its caller takes the bytes, which other requests need too. */
+/** Each reads at its caller's speed from the disk, which other requests need too. */
 const MOST_AT_ONCE = 4;
 const MANIFEST = 'MANIFEST.json';
 /** The first missing files are also named at the top. */

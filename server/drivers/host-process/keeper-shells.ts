@@ -165,7 +165,7 @@ export interface Launch {
   readonly namespaces: readonly string[];
   /** File system of the process; null: the host's. */
   readonly view: {
-    /** Lines that make it at `root`. */
+    /** Lines that create the file system at `root`. */
     readonly script: string;
     readonly root: string;
     /** Working directory inside that file system. */

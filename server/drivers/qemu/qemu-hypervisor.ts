@@ -206,7 +206,7 @@ export class QemuHypervisor implements hv.Hypervisor {
     return true;
   }
 
-  /** A guest that has a process already: it runs, or was left behind before its processor did. */
+  /** A guest that has a process already: it is running, or its start was interrupted. */
   async #complete(run: GuestRun, spec: hv.GuestSpec): Promise<hv.StartedGuest> {
     const before = this.#folders.run(run.vmId);
     const about = before ?? { accel: 'tcg', accelReason: '' };

@@ -11,7 +11,7 @@ import { queriesText as words } from '../../texts/queries-text.ts';
 import { ResultGrid } from './result-grid.tsx';
 
 const KEPT_MS = 60_000;
-/** The cloud leaves out no more rows than these. */
+/** The cloud omits no more rows than this. */
 const MAX_SKIP = 100_000;
 
 interface PagedResultProps {

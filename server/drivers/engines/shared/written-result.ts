@@ -8,7 +8,7 @@ const PART_CHARACTERS = 256 * 1024;
 
 interface Found {
   readonly columns: readonly ResultColumn[];
-  /** Each as JSON, best written when it is asked for. */
+  /** Each as JSON, preferably written on demand. */
   readonly rows: Iterable<string>;
   readonly affected: number | null;
   readonly truncated: boolean;

@@ -39,7 +39,7 @@ import { type AccountServer, asTrouble } from './account-server.ts';
 import { AccountSlots } from './account-slots.ts';
 
 const POLL_MS = 1000;
-/** A port that was taken is retried at every so many polls. */
+/** A port that was in use is retried after this many polls. */
 const POLLS_TO_OPEN = 5;
 
 export class AccountServers implements Engine {

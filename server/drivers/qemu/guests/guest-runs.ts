@@ -118,7 +118,7 @@ export class GuestRuns {
     return [...this.#runs.values()].filter((run) => run.isAlive && !run.isStopping);
   }
 
-  /** Full sizes of all live and stopping guests, MiB; `others`: not yet running, or some that are. */
+  /** Full sizes of all live and stopping guests, MiB, and of `others`, which may be running already. */
   memoryMb(others: ReadonlyMap<string, number>): number {
     const sizes = new Map(others);
     for (const { vmId, isAlive: lives } of this.#runs.values()) {

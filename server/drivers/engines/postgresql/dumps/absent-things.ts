@@ -118,7 +118,7 @@ export function ofAdministrators(text: string, { languages, types }: ServerThing
   return { instead: text.replace(LEAKPROOF, '$1'), reason };
 }
 
-/** The extension of a dependency; undefined: it is none. */
+/** The extension of a dependency; undefined: not a dependency. */
 export function neededExtension(text: string): string | undefined {
   const name = DEPENDS.exec(text)?.[1];
   return name && qualifiedName(name);
