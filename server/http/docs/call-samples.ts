@@ -101,8 +101,7 @@ export const CALL_SAMPLES: Readonly<Record<string, CallSample>> = {
   addSshKey: {
     body: {
       name: 'laptop',
-      public_key:
-        'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIB3Zmx6eXh3dnV0c3JxcG9ubWxramloZ2ZlZGNiYWA5 ada@laptop',
+      public_key: `${SSH_KEY} ada@laptop`,
     },
   },
   createVmSnapshot: { body: { name: 'before the upgrade' } },
