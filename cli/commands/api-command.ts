@@ -7,6 +7,7 @@ import { UsageError } from '../failures.ts';
 import { cleaned } from '../output.ts';
 import { givenText, readTextFile } from '../text-file.ts';
 
+const BODY_BY_OPTION = 'A body is given with -d (--data)';
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'];
 
 export const API_COMMAND: Command = {
@@ -51,7 +52,8 @@ async function callApi({ words, options, session }: Invocation): Promise<void> {
 function readCall([first = '', ...rest]: readonly string[]): { method: string; path: string } {
   const method = first.toUpperCase();
   if (METHODS.includes(method)) {
-    const [path = ''] = rest;
+    const [path = '', ...surplus] = rest;
+    if (surplus.length > 0) throw new UsageError(`${method} takes a path and no more words`, BODY_BY_OPTION);
     // `//host/…` would be another host.
     if (!path.startsWith('/') || path.startsWith('//'))
       throw new UsageError('the path must begin with a single /');
@@ -67,6 +69,6 @@ function readCall([first = '', ...rest]: readonly string[]): { method: string; p
     if (id === undefined || ['', '.', '..'].includes(id)) throw new UsageError(`${first} needs ${name}`);
     return encodeURIComponent(id);
   });
-  if (rest.length > next) throw new UsageError(`${first} takes ${next} IDs`);
+  if (rest.length > next) throw new UsageError(`${first} takes ${next} IDs`, BODY_BY_OPTION);
   return { method: operation.method, path };
 }

@@ -186,6 +186,11 @@ test('any operation is called by its path or its name', async () => {
   await user.fails(2, ['api', 'getBucket']);
   await user.fails(2, ['api', 'GET', '//elsewhere.example/api']);
   await user.fails(2, ['api', 'fly']);
+  // A body that stands there as a word would not be sent.
+  assert.match(
+    await user.fails(2, ['api', 'PATCH', '/api/buckets/made', '{"versioning":false}']),
+    /-d \(--data\)/,
+  );
 });
 
 test('each kind of refusal has its exit code', async () => {
