@@ -25,7 +25,7 @@ import { sqlServer } from '../../managed-server/sql-server.ts';
 import { MOST_TEST_DATABASES } from '../shared/test-databases.ts';
 import { type Admin, databases } from './admin-store.ts';
 import * as contents from './contents-store.ts';
-import { DUMP_FORMATS, MysqlDumps } from './dumps.ts';
+import { DUMP_FORMATS, MysqlDumps } from './dumps/dumps.ts';
 import { MYSQL } from './mysql.ts';
 import type { MysqlLinks } from './mysql-links.ts';
 import { DATA, databaseFolder } from './mysql-server.ts';

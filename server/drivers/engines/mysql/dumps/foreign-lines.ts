@@ -3,8 +3,8 @@
  * and mariadb-dump about the server, its users, its replication and its other databases, and table
  * options that MariaDB spells differently.
  */
-import { LoadFailed } from '../../../databases/engine.ts';
-import type { LeftOut } from '../../../databases/left-out.ts';
+import { LoadFailed } from '../../../../databases/engine.ts';
+import type { LeftOut } from '../../../../databases/left-out.ts';
 import { TableLines } from './table-lines.ts';
 
 export interface LenientLoad {

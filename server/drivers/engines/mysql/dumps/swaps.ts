@@ -6,13 +6,13 @@
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Access, LoadFailed } from '../../../databases/engine.ts';
-import { KeyedMutex } from '../../../platform/concurrency.ts';
-import { syncFolder, writeDurableFile } from '../../../platform/files.ts';
-import * as contents from './contents-store.ts';
-import type { MysqlLinks } from './mysql-links.ts';
-import * as store from './mysql-store.ts';
-import * as sessions from './sessions-store.ts';
+import { type Access, LoadFailed } from '../../../../databases/engine.ts';
+import { KeyedMutex } from '../../../../platform/concurrency.ts';
+import { syncFolder, writeDurableFile } from '../../../../platform/files.ts';
+import * as contents from '../contents-store.ts';
+import type { MysqlLinks } from '../mysql-links.ts';
+import * as store from '../mysql-store.ts';
+import * as sessions from '../sessions-store.ts';
 
 export interface Swap {
   readonly database: string;

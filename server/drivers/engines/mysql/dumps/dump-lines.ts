@@ -6,8 +6,8 @@
  *   - the name of the database in views, for it will have another one.
  */
 import { Transform, type TransformCallback } from 'node:stream';
-import { LoadFailed } from '../../../databases/engine.ts';
-import { cutOff, NO_STATEMENT, textStart } from '../../../databases/text-start.ts';
+import { LoadFailed } from '../../../../databases/engine.ts';
+import { cutOff, NO_STATEMENT, textStart } from '../../../../databases/text-start.ts';
 import { OneTransaction } from './data-only.ts';
 import { FirstStatement } from './first-statement.ts';
 import { ForeignLines, type LenientLoad } from './foreign-lines.ts';

@@ -3,8 +3,8 @@
  * lines for loading into existing tables in one transaction. MariaDB commits before each statement
  * that changes a table, so these are left out.
  */
-import { LoadFailed } from '../../../databases/engine.ts';
-import type { LeftOut } from '../../../databases/left-out.ts';
+import { LoadFailed } from '../../../../databases/engine.ts';
+import type { LeftOut } from '../../../../databases/left-out.ts';
 
 /** The beginning of a statement, possibly in a comment that servers from some version on execute. */
 const OPEN = /^(?:\/\*M?!\d*\\?-? ?)?/;

@@ -5,12 +5,12 @@ import { Readable } from 'node:stream';
 import { after, before, beforeEach, describe, test } from 'node:test';
 import { promisify } from 'node:util';
 import type { Connection } from 'mysql2/promise';
-import { type EngineDatabase, LoadFailed } from '../../../databases/engine.ts';
-import { LeftOut } from '../../../databases/left-out.ts';
-import { connectMysql, type MysqlFixture, mysqlFixture, noMysql } from '../../../testing/mysql-fixture.ts';
-import { newDatabase } from '../../../testing/new-database.ts';
+import { type EngineDatabase, LoadFailed } from '../../../../databases/engine.ts';
+import { LeftOut } from '../../../../databases/left-out.ts';
+import { connectMysql, type MysqlFixture, mysqlFixture, noMysql } from '../../../../testing/mysql-fixture.ts';
+import { newDatabase } from '../../../../testing/new-database.ts';
+import { findPrograms } from '../mysql-programs.ts';
 import { withoutTables } from './data-only.ts';
-import { findPrograms } from './mysql-programs.ts';
 
 const run = promisify(execFile);
 const SECRET = 'aaaaaaaaaaaaaaaaaaaaaaaa';

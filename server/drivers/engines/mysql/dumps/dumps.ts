@@ -7,24 +7,29 @@ import {
   type EngineDatabase,
   LoadFailed,
   type TestDatabase,
-} from '../../../databases/engine.ts';
-import type { LoadHow } from '../../../databases/left-out.ts';
-import { AppError } from '../../../platform/errors.ts';
-import { randomName } from '../../../platform/ids.ts';
-import type { ManagedEngineOptions } from '../../managed-server/database-server.ts';
-import type { Clients, SlotKind } from '../../managed-server/programs/client-programs.ts';
-import { DumpParts } from '../../managed-server/programs/dump-parts.ts';
-import { dumpOf, joinedDump, loadInto, removeLeftovers } from '../../managed-server/programs/dump-streams.ts';
-import { MOST_TEST_DATABASES } from '../shared/test-databases.ts';
-import { type Admin, databases } from './admin-store.ts';
-import { collationsOf } from './collations-store.ts';
-import * as contents from './contents-store.ts';
+} from '../../../../databases/engine.ts';
+import type { LoadHow } from '../../../../databases/left-out.ts';
+import { AppError } from '../../../../platform/errors.ts';
+import { randomName } from '../../../../platform/ids.ts';
+import type { ManagedEngineOptions } from '../../../managed-server/database-server.ts';
+import type { Clients, SlotKind } from '../../../managed-server/programs/client-programs.ts';
+import { DumpParts } from '../../../managed-server/programs/dump-parts.ts';
+import {
+  dumpOf,
+  joinedDump,
+  loadInto,
+  removeLeftovers,
+} from '../../../managed-server/programs/dump-streams.ts';
+import { MOST_TEST_DATABASES } from '../../shared/test-databases.ts';
+import { type Admin, databases } from '../admin-store.ts';
+import { collationsOf } from '../collations-store.ts';
+import * as contents from '../contents-store.ts';
+import type { MysqlLinks } from '../mysql-links.ts';
+import * as store from '../mysql-store.ts';
+import { dropTest, foreign, makeTest, testBytes, testDatabases } from '../test-databases-store.ts';
 import { withoutTables } from './data-only.ts';
 import { DumpLines, type DumpLinesOptions } from './dump-lines.ts';
-import type { MysqlLinks } from './mysql-links.ts';
-import * as store from './mysql-store.ts';
 import { Swaps } from './swaps.ts';
-import { dropTest, foreign, makeTest, testBytes, testDatabases } from './test-databases-store.ts';
 
 export const DUMP_FORMATS: readonly string[] = ['sql'];
 const WORDS = ['--skip-lock-tables', '--hex-blob', '--no-tablespaces'];

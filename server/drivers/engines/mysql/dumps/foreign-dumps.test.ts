@@ -4,10 +4,10 @@ import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
 import { after, before, describe, test } from 'node:test';
 import type { Connection } from 'mysql2/promise';
-import { type EngineDatabase, LoadFailed } from '../../../databases/engine.ts';
-import { LeftOut } from '../../../databases/left-out.ts';
-import { connectMysql, type MysqlFixture, mysqlFixture, noMysql } from '../../../testing/mysql-fixture.ts';
-import { newDatabase } from '../../../testing/new-database.ts';
+import { type EngineDatabase, LoadFailed } from '../../../../databases/engine.ts';
+import { LeftOut } from '../../../../databases/left-out.ts';
+import { connectMysql, type MysqlFixture, mysqlFixture, noMysql } from '../../../../testing/mysql-fixture.ts';
+import { newDatabase } from '../../../../testing/new-database.ts';
 
 const SECRET = 'aaaaaaaaaaaaaaaaaaaaaaaa';
 const { signal } = new AbortController();
