@@ -64,7 +64,7 @@ export const SLOW_FILES: ReadonlySet<string> = new Set(
     'server/drivers/engines/postgresql/data-upgrade',
     'server/drivers/engines/postgresql/external-engine',
     'server/drivers/engines/postgresql/external-server',
-    'server/drivers/engines/postgresql/server-life',
+    'server/drivers/engines/postgresql/server/server-life',
     'server/drivers/engines/postgresql/tenancy',
     'server/drivers/engines/postgresql/test-databases',
     'server/drivers/engines/postgresql/tls',

@@ -12,7 +12,7 @@ const EXCEPTIONS: Readonly<Record<string, string>> = {
   'server/drivers/host-process/processor-order.ts': 'the kernel',
   'server/drivers/host-process/cgroups.ts': 'the kernel',
   'server/drivers/host-network/kernel-settings.ts': 'the kernel',
-  'server/drivers/engines/postgresql/data-directory.ts': 'made anew at each start of the server',
+  'server/drivers/engines/postgresql/server/data-directory.ts': 'made anew at each start of the server',
   'server/drivers/managed-server/links/server-tls.ts': 'made anew at each start of the server',
   'server/drivers/managed-server/programs/client-programs.ts': 'for one run of a program',
   'server/drivers/managed-server/accounts/tenant-logs.ts': 'a log',

@@ -14,8 +14,8 @@ import { noUsers, testUidBase } from '../../../testing/own-ground.ts';
 import { connect, noPostgresql, postgresqlFixture } from '../../../testing/postgresql-fixture.ts';
 import { HostProcesses } from '../../host-process/host-processes.ts';
 import { readServerSecret, rolePassword } from '../../managed-server/links/server-secret.ts';
-import { settleUpgrade, upgradeData } from './data-directory.ts';
 import { findPrograms } from './postgresql-programs.ts';
+import { settleUpgrade, upgradeData } from './server/data-directory.ts';
 
 const SECRET = 'aaaaaaaaaaaaaaaaaaaaaaaa';
 const ACCOUNT_UIDS = 1000;

@@ -5,10 +5,10 @@ import type { Config } from '../../../config/config.ts';
 import type { Finding } from '../../../platform/finding.ts';
 import { probeExternal } from '../../managed-server/sql-server.ts';
 import { notFound, ofExternal } from '../shared/engine-findings.ts';
-import { dataMajor } from './data-directory.ts';
 import { externalPostgresql } from './external-server-facts.ts';
 import { postgresqlKind } from './postgresql.ts';
 import { findPrograms, missingOf, newestPrograms } from './postgresql-programs.ts';
+import { dataMajor } from './server/data-directory.ts';
 
 export async function checkPostgresql(config: Pick<Config, 'dataDir' | 'postgresqlUrl'>): Promise<Finding> {
   const subject = 'PostgreSQL';

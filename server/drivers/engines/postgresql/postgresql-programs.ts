@@ -19,8 +19,8 @@ import {
   unpackedPrograms,
   whyNoPrograms,
 } from '../../managed-server/programs/unpacked-programs.ts';
-import { dataMajor } from './data-directory.ts';
 import type { PostgresqlKind } from './postgresql.ts';
+import { dataMajor } from './server/data-directory.ts';
 
 const run = promisify(execFile);
 const NAME = 'postgresql';

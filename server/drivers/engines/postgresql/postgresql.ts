@@ -5,12 +5,12 @@ import { programsOrThrow } from '../../managed-server/database-server.ts';
 import { SOCKET_LINK } from '../../managed-server/programs/client-programs.ts';
 import type { NoPrograms } from '../../managed-server/programs/unpacked-programs.ts';
 import type { ClientTarget, SqlKind } from '../../managed-server/sql-server.ts';
-import { dataMajor } from './data-directory.ts';
 import { REFUSALS, type ServerFacts, serverFacts, unmetNeed } from './external-server-facts.ts';
 import { PostgresqlLinks } from './postgresql-links.ts';
 import { findPrograms, missingOf, type PostgresqlPrograms, readinessBy } from './postgresql-programs.ts';
-import { PostgresqlServer } from './postgresql-server.ts';
 import { ADMIN } from './postgresql-store.ts';
+import { dataMajor } from './server/data-directory.ts';
+import { PostgresqlServer } from './server/postgresql-server.ts';
 
 const DATABASE = 'postgres';
 const CA_FILE = 'ca.pem';

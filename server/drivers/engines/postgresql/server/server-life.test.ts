@@ -7,18 +7,18 @@ import { getPriority } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import type { Client } from 'pg';
-import { isAppError } from '../../../platform/errors.ts';
-import { eventually } from '../../../testing/eventually.ts';
-import { newDatabase } from '../../../testing/new-database.ts';
+import { isAppError } from '../../../../platform/errors.ts';
+import { eventually } from '../../../../testing/eventually.ts';
+import { newDatabase } from '../../../../testing/new-database.ts';
 import {
   connect,
   noPostgresql,
   type PostgresqlFixture,
   postgresqlFixture,
-} from '../../../testing/postgresql-fixture.ts';
+} from '../../../../testing/postgresql-fixture.ts';
 
-import { pidOf } from '../../../testing/server-fixture.ts';
-import { withoutFirst } from '../../host-process/processor-order.ts';
+import { pidOf } from '../../../../testing/server-fixture.ts';
+import { withoutFirst } from '../../../host-process/processor-order.ts';
 
 const STAYS = new AbortController().signal;
 const SECRET = 'aaaaaaaaaaaaaaaaaaaaaaaa';

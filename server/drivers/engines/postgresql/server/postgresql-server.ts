@@ -1,24 +1,24 @@
 /** The process of PostgreSQL: its settings and who may log in. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { AppError } from '../../../platform/errors.ts';
-import { writeDurableFile } from '../../../platform/files.ts';
-import { SLOW_MS } from '../../managed-server/accounts/tenant-logs.ts';
-import { programsOrThrow } from '../../managed-server/database-server.ts';
-import { makeServerSecret } from '../../managed-server/links/server-secret.ts';
-import { CERT_FILE, KEY_FILE, type ServerTls } from '../../managed-server/links/server-tls.ts';
-import type { ServerFolders, ServerKind, ServerKindDeps } from '../../managed-server/managed-server.ts';
-import { type DataMaking, giveData, templateName } from '../../managed-server/programs/data-template.ts';
-import { makeFolder, pathInData, RUN } from '../../managed-server/server-data.ts';
-import { hadPort } from '../../server-port.ts';
-import { DATA, dataMajor, makeData, RECIPE, settleUpgrade, writeNew } from './data-directory.ts';
+import { AppError } from '../../../../platform/errors.ts';
+import { writeDurableFile } from '../../../../platform/files.ts';
+import { SLOW_MS } from '../../../managed-server/accounts/tenant-logs.ts';
+import { programsOrThrow } from '../../../managed-server/database-server.ts';
+import { makeServerSecret } from '../../../managed-server/links/server-secret.ts';
+import { CERT_FILE, KEY_FILE, type ServerTls } from '../../../managed-server/links/server-tls.ts';
+import type { ServerFolders, ServerKind, ServerKindDeps } from '../../../managed-server/managed-server.ts';
+import { type DataMaking, giveData, templateName } from '../../../managed-server/programs/data-template.ts';
+import { makeFolder, pathInData, RUN } from '../../../managed-server/server-data.ts';
+import { hadPort } from '../../../server-port.ts';
 import {
   type findPrograms,
   type PostgresqlPrograms,
   speaksTls,
   trustedExtensions,
-} from './postgresql-programs.ts';
-import { ADMIN, LOCAL } from './postgresql-store.ts';
+} from '../postgresql-programs.ts';
+import { ADMIN, LOCAL } from '../postgresql-store.ts';
+import { DATA, dataMajor, makeData, RECIPE, settleUpgrade, writeNew } from './data-directory.ts';
 
 /** In the server's home. */
 const HBA = 'pg_hba.conf';

@@ -1,12 +1,12 @@
 /** The log of our server, for continuous archiving. */
 import type { Readable } from 'node:stream';
-import type { LogServer, LogState } from '../../../databases/points/server-logs.ts';
-import type { BaseCopy } from '../../../recovery/logs/log-lines.ts';
-import type { Clients } from '../../managed-server/programs/client-programs.ts';
-import { dumpOf } from '../../managed-server/programs/dump-streams.ts';
+import type { LogServer, LogState } from '../../../../databases/points/server-logs.ts';
+import type { BaseCopy } from '../../../../recovery/logs/log-lines.ts';
+import type { Clients } from '../../../managed-server/programs/client-programs.ts';
+import { dumpOf } from '../../../managed-server/programs/dump-streams.ts';
+import type { PostgresqlLinks } from '../postgresql-links.ts';
+import { ADMIN } from '../postgresql-store.ts';
 import * as store from './log-archive-store.ts';
-import type { PostgresqlLinks } from './postgresql-links.ts';
-import { ADMIN } from './postgresql-store.ts';
 
 export interface PostgresqlLogDeps {
   readonly links: PostgresqlLinks;

@@ -1,6 +1,6 @@
 /** SQL for the log of our own server, which a replication slot keeps until it is archived. */
 import type { ClientBase } from 'pg';
-import type { LogState } from '../../../databases/points/server-logs.ts';
+import type { LogState } from '../../../../databases/points/server-logs.ts';
 
 /** Prefix of the slot's name, before the line's name. */
 const PREFIX = 'line_';

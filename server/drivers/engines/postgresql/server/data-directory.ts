@@ -1,19 +1,19 @@
 /** The data of our PostgreSQL server: creation and upgrade to another major version. */
 import * as fs from 'node:fs';
 import { join } from 'node:path';
-import { systemClock } from '../../../platform/clock.ts';
-import { syncFolder, writeDurableFile } from '../../../platform/files.ts';
-import { removeName } from '../../host-process/foreign-files.ts';
-import type { ForeignProgram } from '../../host-process/foreign-program.ts';
-import type { HostProcesses } from '../../host-process/host-processes.ts';
-import { removeTree } from '../../host-process/tree-removal.ts';
-import type { ServerFolders } from '../../managed-server/managed-server.ts';
-import { giveTree } from '../../managed-server/processes/server-owner.ts';
-import type { DataMaking } from '../../managed-server/programs/data-template.ts';
-import { processName, runMaker } from '../../managed-server/server-data.ts';
-import { scramVerifier } from '../../scram-keys.ts';
-import type { PostgresqlPrograms } from './postgresql-programs.ts';
-import { ADMIN } from './postgresql-store.ts';
+import { systemClock } from '../../../../platform/clock.ts';
+import { syncFolder, writeDurableFile } from '../../../../platform/files.ts';
+import { removeName } from '../../../host-process/foreign-files.ts';
+import type { ForeignProgram } from '../../../host-process/foreign-program.ts';
+import type { HostProcesses } from '../../../host-process/host-processes.ts';
+import { removeTree } from '../../../host-process/tree-removal.ts';
+import type { ServerFolders } from '../../../managed-server/managed-server.ts';
+import { giveTree } from '../../../managed-server/processes/server-owner.ts';
+import type { DataMaking } from '../../../managed-server/programs/data-template.ts';
+import { processName, runMaker } from '../../../managed-server/server-data.ts';
+import { scramVerifier } from '../../../scram-keys.ts';
+import type { PostgresqlPrograms } from '../postgresql-programs.ts';
+import { ADMIN } from '../postgresql-store.ts';
 
 /** In the server's home. */
 export const DATA = 'data';
