@@ -61,7 +61,7 @@ const FORM: Edits = {
 function changeOf(`,
     ],
   ],
-  'console/src/texts/en/s3.ts': [['    twice: ', "    description: 'Description',\n    twice: "]],
+  'console/src/texts/en/storage/s3.ts': [['    twice: ', "    description: 'Description',\n    twice: "]],
 };
 const FILES = [TYPE, ENTRIES, FORM].flatMap(Object.keys);
 /** Its test, its guide, the changelog. */

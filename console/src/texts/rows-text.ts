@@ -1,4 +1,4 @@
 /** The texts of rows, loaded with their page. */
-import { rows } from './en/rows.ts';
+import { rows } from './en/databases/rows.ts';
 
 export const rowsText = rows;

@@ -1,4 +1,4 @@
 /** The texts of shared links, loaded with them. */
-import { sharing } from './en/sharing.ts';
+import { sharing } from './en/storage/sharing.ts';
 
 export const sharingText = sharing;

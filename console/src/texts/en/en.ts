@@ -5,14 +5,14 @@
 import { account } from './account.ts';
 import { administration } from './administration.ts';
 import { billing } from './billing.ts';
-import { databases } from './databases.ts';
+import { databases } from './databases/databases.ts';
 import { machines } from './machines.ts';
 import { overview } from './overview.ts';
 import { recovery } from './recovery.ts';
 import { shell } from './shell.ts';
 import { signIn } from './sign-in.ts';
-import { storage } from './storage.ts';
-import { uploads } from './uploads.ts';
+import { storage } from './storage/storage.ts';
+import { uploads } from './storage/uploads.ts';
 import { webhooks } from './webhooks.ts';
 
 export const en = {

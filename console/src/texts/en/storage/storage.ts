@@ -1,4 +1,4 @@
-import { count, counted } from './counted.ts';
+import { count, counted } from '../counted.ts';
 
 export const storage = {
   createS3Key: 'Create S3 key',

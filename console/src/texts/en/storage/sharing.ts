@@ -1,5 +1,5 @@
 /** Shared links. */
-import { count } from './counted.ts';
+import { count } from '../counted.ts';
 
 export const sharing = {
   title: (name: string) => `Share ${name}`,

@@ -1,5 +1,5 @@
 /** The tray of uploads. */
-import { count } from './counted.ts';
+import { count } from '../counted.ts';
 
 export const uploads = {
   title: 'Uploads',

@@ -1,5 +1,5 @@
 /** The rows of a table. */
-import { count, counted } from './counted.ts';
+import { count, counted } from '../counted.ts';
 
 export const rows = {
   leave: (changes: number) => `Discard ${counted(changes, 'change')}?`,

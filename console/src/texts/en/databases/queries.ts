@@ -1,5 +1,5 @@
 /** The query page of a database. */
-import { count, counted } from './counted.ts';
+import { count, counted } from '../counted.ts';
 
 export const queries = {
   editor: 'Query',
