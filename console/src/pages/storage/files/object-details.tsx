@@ -15,8 +15,8 @@ import { LabelsForm } from '../buckets/labels-form.tsx';
 import { SharePanel } from '../sharing/share-panel.tsx';
 import classes from '../storage.module.css';
 import { useDelete, useRestore } from './delete-restore.tsx';
-import { Preview } from './preview.tsx';
-import { VersionTimeline } from './version-timeline.tsx';
+import { Preview } from './preview/preview.tsx';
+import { VersionTimeline } from './versions/version-timeline.tsx';
 
 interface ObjectDetailsProps {
   readonly object: StorageObjectDetails;

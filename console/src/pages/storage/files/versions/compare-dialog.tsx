@@ -2,13 +2,13 @@
 import { Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useMemo } from 'react';
-import type { StorageObjectDetails } from '../../../../../sdk/index.ts';
-import { cloud } from '../../../cloud.ts';
-import { Dialog } from '../../../parts/forms/dialog.tsx';
-import { Loaded } from '../../../parts/page.tsx';
-import { sayName } from '../../../parts/say.ts';
-import { text } from '../../../texts/text.ts';
-import classes from '../storage.module.css';
+import type { StorageObjectDetails } from '../../../../../../sdk/index.ts';
+import { cloud } from '../../../../cloud.ts';
+import { Dialog } from '../../../../parts/forms/dialog.tsx';
+import { Loaded } from '../../../../parts/page.tsx';
+import { sayName } from '../../../../parts/say.ts';
+import { text } from '../../../../texts/text.ts';
+import classes from '../../storage.module.css';
 import { type DiffPart, diffOf } from './text-diff.ts';
 
 interface CompareDialogProps {

@@ -3,16 +3,16 @@
 import { Badge, Button, Group, Text, Timeline } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
-import type { StorageObject, StorageObjectDetails } from '../../../../../sdk/index.ts';
-import { cloud } from '../../../cloud.ts';
-import { useDownload } from '../../../parts/commands/download.ts';
-import { Confirm } from '../../../parts/forms/dialog.tsx';
-import { lazyPart } from '../../../parts/lazy-part.tsx';
-import { showDone } from '../../../parts/notices.tsx';
-import { sayBytes } from '../../../parts/say.ts';
-import { When } from '../../../parts/tables/when.tsx';
-import { text } from '../../../texts/text.ts';
-import { isText } from './preview.tsx';
+import type { StorageObject, StorageObjectDetails } from '../../../../../../sdk/index.ts';
+import { cloud } from '../../../../cloud.ts';
+import { useDownload } from '../../../../parts/commands/download.ts';
+import { Confirm } from '../../../../parts/forms/dialog.tsx';
+import { lazyPart } from '../../../../parts/lazy-part.tsx';
+import { showDone } from '../../../../parts/notices.tsx';
+import { sayBytes } from '../../../../parts/say.ts';
+import { When } from '../../../../parts/tables/when.tsx';
+import { text } from '../../../../texts/text.ts';
+import { isText } from '../preview/preview.tsx';
 
 const CompareDialog = lazyPart(() => import('./compare-dialog.tsx').then((made) => made.CompareDialog));
 

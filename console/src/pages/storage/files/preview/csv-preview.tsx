@@ -1,9 +1,9 @@
 /** A CSV file as a table: its first rows, sorted by the column that is clicked. */
 import { Text } from '@mantine/core';
 import { useMemo, useState } from 'react';
-import { text } from '../../../texts/text.ts';
+import { text } from '../../../../texts/text.ts';
+import { RowTable } from '../row-table.tsx';
 import { readCsv, sortedBy } from './csv.ts';
-import { RowTable } from './row-table.tsx';
 
 const MOST_ROWS = 1000;
 

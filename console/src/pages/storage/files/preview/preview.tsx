@@ -6,13 +6,13 @@
 
 import { Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import type { StorageObjectDetails } from '../../../../../sdk/index.ts';
-import { cloud } from '../../../cloud.ts';
-import { Refused } from '../../../parts/forms/warning.tsx';
-import { lazyPart } from '../../../parts/lazy-part.tsx';
-import { sayBytes } from '../../../parts/say.ts';
-import { text } from '../../../texts/text.ts';
-import classes from '../storage.module.css';
+import type { StorageObjectDetails } from '../../../../../../sdk/index.ts';
+import { cloud } from '../../../../cloud.ts';
+import { Refused } from '../../../../parts/forms/warning.tsx';
+import { lazyPart } from '../../../../parts/lazy-part.tsx';
+import { sayBytes } from '../../../../parts/say.ts';
+import { text } from '../../../../texts/text.ts';
+import classes from '../../storage.module.css';
 
 const MarkdownFrame = lazyPart(() => import('./markdown-frame.tsx').then((made) => made.MarkdownFrame));
 const CsvPreview = lazyPart(() => import('./csv-preview.tsx').then((made) => made.CsvPreview));
