@@ -16,7 +16,7 @@ import { Loaded } from '../../parts/page.tsx';
 import { sayBytes } from '../../parts/say.ts';
 import { Facts } from '../../parts/tables/facts.tsx';
 import { text } from '../../texts/text.ts';
-import { credentialsQuery, testDatabasesQuery } from './queries.ts';
+import { credentialsQuery, testDatabasesQuery } from './queries/queries.ts';
 
 const words = text.databases.connect;
 const LANGUAGES = ['node', 'python', 'go', 'php', 'cli'] as const;

@@ -16,12 +16,12 @@ import { DatabaseState } from '../../parts/tables/state-badge.tsx';
 import { text } from '../../texts/text.ts';
 import { ConnectTab } from './connect-tab.tsx';
 import { ManageTab } from './manage-tab.tsx';
-import { DATABASE_TABS, type DatabaseTab, databaseQuery, enginesQuery, logQuery } from './queries.ts';
+import { DATABASE_TABS, type DatabaseTab, databaseQuery, enginesQuery, logQuery } from './queries/queries.ts';
 import { TablesTab } from './tables-tab.tsx';
 
 const words = text.databases;
 const WAITING = <Group h={320} aria-busy="true" />;
-const QueryTab = lazyPart(() => import('./query-tab.tsx').then((made) => made.QueryTab), WAITING);
+const QueryTab = lazyPart(() => import('./queries/query-tab.tsx').then((made) => made.QueryTab), WAITING);
 const ChartsTab = lazyPart(() => import('./charts-tab.tsx').then((made) => made.ChartsTab), WAITING);
 
 export function DatabasePage() {

@@ -14,7 +14,7 @@ import { DatabaseState } from '../../parts/tables/state-badge.tsx';
 import { When } from '../../parts/tables/when.tsx';
 import { text } from '../../texts/text.ts';
 import { EngineTitle } from './engine-title.tsx';
-import { databasesQuery, keptDatabasesQuery } from './queries.ts';
+import { databasesQuery, keptDatabasesQuery } from './queries/queries.ts';
 
 const words = text.databases;
 

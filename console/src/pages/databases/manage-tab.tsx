@@ -25,7 +25,7 @@ import { showDone } from '../../parts/notices.tsx';
 import { databaseCareText as words } from '../../texts/database-care-text.ts';
 import { text } from '../../texts/text.ts';
 import { DumpPart, LoadPart, Part } from './manage-parts.tsx';
-import { databasesQuery, keptDatabasesQuery, momentsQuery, pointsQuery } from './queries.ts';
+import { databasesQuery, keptDatabasesQuery, momentsQuery, pointsQuery } from './queries/queries.ts';
 
 export function ManageTab({ database, engine }: { database: Database; engine: DatabaseEngine }) {
   return (

@@ -16,7 +16,7 @@ import { Loaded, Page } from '../../parts/page.tsx';
 import { sayCredits, sayWhole } from '../../parts/say.ts';
 import { AnchorLink } from '../../parts/tables/links.tsx';
 import { text } from '../../texts/text.ts';
-import { databaseQuery, databasesQuery, enginesQuery, pricesQuery } from './queries.ts';
+import { databaseQuery, databasesQuery, enginesQuery, pricesQuery } from './queries/queries.ts';
 
 const words = text.databases;
 const DEFAULT_LIMIT_MB = 1024;

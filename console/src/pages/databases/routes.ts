@@ -15,7 +15,7 @@ import {
   enginesQuery,
   keptDatabasesQuery,
   pricesQuery,
-} from './queries.ts';
+} from './queries/queries.ts';
 import { filtersOf, sortOf } from './rows/filters.ts';
 
 const SPANS = ['hour', 'day', 'month'] as const;

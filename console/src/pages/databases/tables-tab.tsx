@@ -24,10 +24,10 @@ import { type Column, DataTable } from '../../parts/tables/data-table.tsx';
 import { ButtonLink } from '../../parts/tables/links.tsx';
 import { text } from '../../texts/text.ts';
 import classes from './databases.module.css';
-import { type Grammar, grammarOf } from './grammar.ts';
-import { tablesQuery } from './queries.ts';
-import { ResultGrid } from './result-grid.tsx';
-import { bodyOf, nameOf, selectOf } from './run.ts';
+import { type Grammar, grammarOf } from './queries/grammar.ts';
+import { tablesQuery } from './queries/queries.ts';
+import { ResultGrid } from './queries/result-grid.tsx';
+import { bodyOf, nameOf, selectOf } from './queries/run.ts';
 
 const words = text.databases.tables;
 const RowsView = lazyPart(

@@ -16,7 +16,7 @@ import { ButtonLink } from '../../parts/tables/links.tsx';
 import { text } from '../../texts/text.ts';
 import { ChooseFiles } from '../../uploads/add-files.tsx';
 import { accessKeysQuery } from '../account/queries.ts';
-import { databasesQuery } from '../databases/queries.ts';
+import { databasesQuery } from '../databases/queries/queries.ts';
 import { vmsQuery } from '../machines/queries.ts';
 import { pointsQuery } from '../recovery/queries.ts';
 import { bucketsQuery } from '../storage/queries.ts';

@@ -9,7 +9,7 @@ import { AnchorLink } from '../../parts/tables/links.tsx';
 import { accountQuery, statusQuery } from '../../queries.ts';
 import { text } from '../../texts/text.ts';
 import { estimateQuery } from '../billing/queries.ts';
-import { databasesQuery } from '../databases/queries.ts';
+import { databasesQuery } from '../databases/queries/queries.ts';
 import { vmsQuery } from '../machines/queries.ts';
 import { bucketsQuery } from '../storage/queries.ts';
 import { FirstSteps } from './first-steps.tsx';

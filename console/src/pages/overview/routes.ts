@@ -3,7 +3,7 @@ import { readAhead, readsAllIn, statusQuery } from '../../queries.ts';
 import { shellRoute } from '../../shell/base-routes.ts';
 import { accessKeysQuery } from '../account/queries.ts';
 import { estimateQuery } from '../billing/queries.ts';
-import { databasesQuery } from '../databases/queries.ts';
+import { databasesQuery } from '../databases/queries/queries.ts';
 import { vmsQuery } from '../machines/queries.ts';
 import { pointsQuery } from '../recovery/queries.ts';
 import { bucketsQuery } from '../storage/queries.ts';

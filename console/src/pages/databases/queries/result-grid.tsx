@@ -4,10 +4,10 @@ import { ArrowDownTrayIcon } from '@heroicons/react/24/outline';
 import { Button, Group, Stack, Text, VisuallyHidden } from '@mantine/core';
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { useRef } from 'react';
-import type { DatabaseQueryResult } from '../../../../sdk/index.ts';
-import { saveText } from '../../parts/commands/copy.tsx';
-import { queriesText as words } from '../../texts/queries-text.ts';
-import classes from './databases.module.css';
+import type { DatabaseQueryResult } from '../../../../../sdk/index.ts';
+import { saveText } from '../../../parts/commands/copy.tsx';
+import { queriesText as words } from '../../../texts/queries-text.ts';
+import classes from '../databases.module.css';
 import { asCsv, asJson, cellText } from './result-text.ts';
 
 const ROW_HEIGHT = 30;

@@ -1,8 +1,8 @@
 /** Queries of the database pages. Keys begin with `databases`. */
 import { queryOptions } from '@tanstack/react-query';
-import type { Database, DatabaseEngine } from '../../../../sdk/index.ts';
-import { cloud } from '../../cloud.ts';
-import { figuresEvery } from '../../queries.ts';
+import type { Database, DatabaseEngine } from '../../../../../sdk/index.ts';
+import { cloud } from '../../../cloud.ts';
+import { figuresEvery } from '../../../queries.ts';
 
 /** Tabs of a database's page, in this order. */
 export const DATABASE_TABS = ['connect', 'query', 'tables', 'charts', 'log', 'manage'] as const;

@@ -2,10 +2,10 @@
 import { Button, Group, Stack, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
-import type { DatabasePlan, DatabasePlanStep, DatabaseQuery } from '../../../../sdk/index.ts';
-import { cloud } from '../../cloud.ts';
-import { Loaded } from '../../parts/page.tsx';
-import { queriesText as words } from '../../texts/queries-text.ts';
+import type { DatabasePlan, DatabasePlanStep, DatabaseQuery } from '../../../../../sdk/index.ts';
+import { cloud } from '../../../cloud.ts';
+import { Loaded } from '../../../parts/page.tsx';
+import { queriesText as words } from '../../../texts/queries-text.ts';
 import classes from './plan.module.css';
 
 interface PlanViewProps {

@@ -7,8 +7,8 @@ import {
   type DatabaseQuery,
   type DatabaseQueryResult,
   type DatabaseTable,
-} from '../../../../sdk/index.ts';
-import { cloud } from '../../cloud.ts';
+} from '../../../../../sdk/index.ts';
+import { cloud } from '../../../cloud.ts';
 import type { Grammar } from './grammar.ts';
 import type { Range } from './query-editor.tsx';
 import type { Statement } from './statements.ts';

@@ -16,8 +16,8 @@ import { Compartment, EditorState, type Extension, Prec, StateEffect, StateField
 import { Decoration, type DecorationSet, EditorView, keymap, lineNumbers } from '@codemirror/view';
 import { tags } from '@lezer/highlight';
 import { useEffect, useRef } from 'react';
-import type { DatabaseTable } from '../../../../sdk/index.ts';
-import classes from './databases.module.css';
+import type { DatabaseTable } from '../../../../../sdk/index.ts';
+import classes from '../databases.module.css';
 import type { Grammar } from './grammar.ts';
 
 interface QueryEditorProps {

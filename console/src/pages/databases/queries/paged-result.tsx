@@ -4,10 +4,10 @@ import { ChevronLeftIcon, ChevronRightIcon } from '@heroicons/react/24/outline';
 import { ActionIcon, Group, Stack, Text } from '@mantine/core';
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
-import type { DatabaseQuery, DatabaseQueryResult } from '../../../../sdk/index.ts';
-import { cloud } from '../../cloud.ts';
-import { Refused } from '../../parts/forms/warning.tsx';
-import { queriesText as words } from '../../texts/queries-text.ts';
+import type { DatabaseQuery, DatabaseQueryResult } from '../../../../../sdk/index.ts';
+import { cloud } from '../../../cloud.ts';
+import { Refused } from '../../../parts/forms/warning.tsx';
+import { queriesText as words } from '../../../texts/queries-text.ts';
 import { ResultGrid } from './result-grid.tsx';
 
 const KEPT_MS = 60_000;
