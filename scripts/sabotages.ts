@@ -184,11 +184,16 @@ export const SABOTAGES: readonly Sabotage[] = [
       },
       {
         file: 'server/storage/objects/object-sql.ts',
-        find: `WHERE id = ? AND coalesce(current, 0) = ?\`,
-      params: [to.version, to.version === null ? null : to.sizeBytes, to.at, object, from ?? 0],
+        find: `        ...[object, from ?? 0],
+      ],
       expectChanges: 1,`,
-        replace: `WHERE id = ? AND (1 OR coalesce(current, 0) = ?)\`,
-      params: [to.version, to.version === null ? null : to.sizeBytes, to.at, object, from ?? 0],`,
+        replace: `        ...[object, from ?? 0],
+      ],`,
+      },
+      {
+        file: 'server/storage/objects/object-sql.ts',
+        find: 'WHERE id = ? AND coalesce(current, 0) = ?`',
+        replace: 'WHERE id = ? AND (1 OR coalesce(current, 0) = ?)`',
       },
       {
         file: 'server/storage/objects/object-sql.ts',

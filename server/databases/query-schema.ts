@@ -7,6 +7,7 @@ const names = () => Type.Array(Type.String());
 
 const QueryId = Type.String({
   pattern: '^[A-Za-z0-9_-]{1,64}$',
+  'x-rule': 'must have 1 to 64 characters from A-Z, a-z, 0-9, "_" and "-"',
   description: 'Name of a running query, for cancelling it: 1 to 64 of A-Z a-z 0-9 _ -',
 });
 

@@ -7,6 +7,12 @@ const FROM_ROWS: Readonly<Record<string, string>> = {
   listImages: 'rows of images',
   adminListImages: 'rows of images',
   listRecoveryPoints: 'rows of points',
+  listSshKeys: 'rows of keys',
+  addSshKey: 'rows of keys',
+  deleteSshKey: 'rows of keys',
+  listSavedQueries: 'rows of queries',
+  saveQuery: 'rows of queries',
+  deleteSavedQuery: 'rows of queries',
 };
 /** Calls of other domains that reach machines, databases or recovery points. */
 const REACHING = [
