@@ -150,6 +150,18 @@ test('a link of an access key shows no more than the key, and ends with it', asy
   assertProblem(await visit(url), 403, 'invalid_link');
 });
 
+test('a key that may only write makes no link, by which it would read', async () => {
+  const json = { name: 'writer', scopes: ['storage:write'] };
+  const writer = user.as(String(madeOf(await user.call('/api/account/access-keys', { json })).api_key));
+  for (const name of ['beside.txt', 'album/', ''])
+    assertProblem(await writer.call('/api/shares', { json: { bucket, name } }), 403, 'scope_required');
+});
+
+test('a folder is named as objects are', async () => {
+  for (const name of [`${'x'.repeat(1024)}/`, '\ud800/', '\r\nx/'])
+    assertProblem(await user.call('/api/shares', { json: { bucket, name } }), 400, 'invalid_object_name');
+});
+
 test('a link of the owner goes on when the key is replaced, and goes with its bucket', async () => {
   const owner = await new Client(cloud.api).newUser();
   const own = await newBucket(owner);

@@ -22,13 +22,14 @@ export function shareRoutes({ shares }: ShareRoutesDeps): Route[] {
       description:
         'Anybody with the link reads the current bytes under the name, without an account; a folder is shown as a list, ' +
         'and downloads as one zip. With `max_downloads` each request for bytes counts, and ranges are not honoured. A ' +
-        'link made by an access key ends with the key.',
+        'link made by an access key ends with the key, which needs `storage:read` too.',
       permission: 'storage:write',
       body: NewShare,
       responses: { 201: Share },
       errors: [
         'bucket_not_found',
         'object_not_found',
+        'invalid_object_name',
         'customer_key_required',
         'quota_exceeded',
         'scope_required',

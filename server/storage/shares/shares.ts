@@ -5,7 +5,7 @@
  * more than the key may read.
  */
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
-import { type Call, mayTouch, type Principal } from '../../calls/principal.ts';
+import { type Call, mayTouch, type Principal, permits } from '../../calls/principal.ts';
 import { BACKGROUND, type Changes, WriteBehind } from '../../metadata/change.ts';
 import { turnAt } from '../../metadata/turns.ts';
 import { type Clock, formatTime, formatTimeOrNull } from '../../platform/clock.ts';
@@ -15,6 +15,7 @@ import type { Listing } from '../listing/listing.ts';
 import type { Downloads } from '../objects/downloads.ts';
 import type { LinkKeys } from '../objects/links.ts';
 import type { NewShare, Share } from '../schema.ts';
+import { assertObjectName } from '../uploads/upload-fields.ts';
 import type { SeenDownloads, ShareRow, ShareSql } from './share-sql.ts';
 
 /** Hashes passwords of links; guesses are slowed per network and link. */
@@ -80,11 +81,14 @@ export class Shares {
     });
   }
 
-  /** Throws `bucket_not_found`, `object_not_found`, `scope_required`, `quota_exceeded`. */
+  /** Throws `bucket_not_found`, `object_not_found`, `invalid_object_name`, `scope_required`, `quota_exceeded`. */
   async create(call: Call & { readonly address: string }, input: NewShare): Promise<Share> {
     const { store, changes, clock, passwords } = this.#deps;
     const { principal, address } = call;
     const { name, password, expires_in, max_downloads = null } = input;
+    // The link reads what is there: a key that may only write must not read by it.
+    if (!permits(principal, 'storage:read')) throw readsNot();
+    if (name !== '') assertObjectName(name);
     const bucket = await this.#shared(principal, input.bucket, name);
     const hash = password === undefined ? null : await passwords.hash(password, { address });
     const keyId = await this.#accessKeyOf(principal);
@@ -147,6 +151,7 @@ export class Shares {
       const keyId = row.key_id ?? (await keys.currentId(row.account_id));
       if (keyId === undefined) throw ended();
       const holder = await keys.holderOf(keyId);
+      if (!permits(holder, 'storage:read')) throw ended();
       if (row.password_hash !== null)
         await this.#checkPassword(row, row.password_hash, { password, address });
       return { row, holder };
@@ -263,6 +268,12 @@ function ended(): AppError {
 
 function unknown(shareId: string): AppError {
   return new AppError('share_not_found', `You have no shared link ${shareId}`);
+}
+
+function readsNot(): AppError {
+  return new AppError('scope_required', 'A link lets others read: this key lacks the scope storage:read', {
+    hint: 'Create the link with a key that has storage:read and storage:write',
+  });
 }
 
 function tooMany(): AppError {
