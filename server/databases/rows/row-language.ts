@@ -66,24 +66,33 @@ export interface RowLanguage {
   keyOf(table: Table): readonly string[];
 }
 
-/** The columns of the primary key, or else of a unique index without NULLs. */
-export function keyColumns({ columns, indexes, type }: Table): readonly string[] {
+/** What is looked up in a table again and again: a table may have thousands of columns, and a call many rows. */
+export class TableColumns {
+  /** Columns that name a row: of the primary key, or else of a unique index without NULLs. */
+  readonly keys: ReadonlySet<string>;
+  readonly #table: Table;
+  readonly #byName: ReadonlyMap<string, Table['columns'][number]>;
+
+  constructor(table: Table) {
+    this.#table = table;
+    this.#byName = new Map(table.columns.map((column) => [column.name, column]));
+    this.keys = new Set(keyColumns(table));
+  }
+
+  /** Throws `invalid_request` for a column that the table has not; `field` asked for it. */
+  of(name: string, field: string): Table['columns'][number] {
+    const found = this.#byName.get(name);
+    if (found === undefined) throw invalidField(field, `${this.#table.name} has no column ${name}`);
+    return found;
+  }
+}
+
+function keyColumns({ columns, indexes, type }: Table): readonly string[] {
   if (type === 'view') return [];
   const primary = columns.filter(({ primary_key: isKey }) => isKey).map(({ name }) => name);
   if (primary.length > 0) return primary;
   const required = new Set(columns.filter(({ nullable }) => !nullable).map(({ name }) => name));
   return indexes.find((one) => one.unique && one.columns.every((name) => required.has(name)))?.columns ?? [];
-}
-
-/** Throws `invalid_request` for a column that the table does not have. */
-export function columnOf(
-  { name: table, columns }: Table,
-  name: string,
-  field: string,
-): Table['columns'][number] {
-  const found = columns.find((column) => column.name === name);
-  if (found === undefined) throw invalidField(field, `${table} has no column ${name}`);
-  return found;
 }
 
 export function isBytes(value: unknown): value is Bytes {

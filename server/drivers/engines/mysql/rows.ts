@@ -1,4 +1,5 @@
 /** Rows of MariaDB and MySQL, which compare text without case, and text with numbers as floating point. */
+import { invalidField } from '../../../platform/errors.ts';
 import {
   type Bind,
   base64Of,
@@ -37,11 +38,18 @@ function read({ name, column }: Named): string {
   return kind === 'shape' ? `ST_AsText(${name})` : name;
 }
 
+/** A cast makes a number of any text: of `1 or more` a 1, which would find a row that nobody named. */
+function assertNumber(value: unknown, { name }: Column): void {
+  const isNumber = typeof value === 'string' ? /^-?\d+(?:\.\d+)?$/.test(value) : typeof value === 'number';
+  if (!isNumber && value !== null) throw invalidField(name, 'is compared as a number');
+}
+
 /** A value cast to the column's type: text would be compared as floating point. */
 function typed(value: unknown, column: Column, bind: Bind): string {
   const kind = kindOf(column);
   if (kind === 'bytes') return `FROM_BASE64(${bind(base64Of(value, column))})`;
   if (kind === 'bit') return `CAST(${bind(value)} AS UNSIGNED)`;
+  if (kind === 'integer' || kind === 'decimal') assertNumber(value, column);
   if (kind === 'integer')
     return `CAST(${bind(value)} AS ${/unsigned/.test(column.type ?? '') ? 'UNSIGNED' : 'SIGNED'})`;
   if (kind === 'decimal') return `CAST(${bind(value)} AS DECIMAL(65, 30))`;

@@ -1,16 +1,15 @@
 /** Rows of a table by SQL. What differs by dialect is in the folder of the engine. */
 import type { Table } from '../../../databases/engine.ts';
 import {
-  columnOf,
   type FoundRows,
   isBytes,
-  keyColumns,
   type RowChange,
   type RowFilter,
   type RowLanguage,
   type RowStatement,
   type RowsAsk,
   type RowValues,
+  TableColumns,
 } from '../../../databases/rows/row-language.ts';
 import { invalidField } from '../../../platform/errors.ts';
 
@@ -63,9 +62,16 @@ export function sqlRows(dialect: SqlRowDialect): RowLanguage {
 
 class SqlRows implements RowLanguage {
   readonly #dialect: SqlRowDialect;
+  readonly #known = new WeakMap<Table, TableColumns>();
 
   constructor(dialect: SqlRowDialect) {
     this.#dialect = dialect;
+  }
+
+  #columns(table: Table): TableColumns {
+    const known = this.#known.get(table) ?? new TableColumns(table);
+    this.#known.set(table, known);
+    return known;
   }
 
   read(table: Table, { filter, sort, limit, skip }: RowsAsk): RowStatement {
@@ -81,11 +87,11 @@ class SqlRows implements RowLanguage {
     const wanted = kinds === undefined ? read : [...read, kinds];
     const where = this.#where(table, filter, bind);
     const sorted = sort.map(({ column, descending: isDown }) => {
-      const { name } = columnOf(table, column, 'sort');
+      const { name } = this.#columns(table).of(column, 'sort');
       return `${this.#quoted(name)}${isDown ? ' DESC' : ''}`;
     });
     const named = new Set(sort.map(({ column }) => column));
-    const keys = keyColumns(table).filter((name) => !named.has(name));
+    const keys = this.keyOf(table).filter((name) => !named.has(name));
     const order = [...sorted, ...keys.map((name) => this.#quoted(name))];
     const ordered = order.length === 0 ? '' : ` ORDER BY ${order.join(', ')}`;
     const page = `LIMIT ${limit}${skip === 0 ? '' : ` OFFSET ${skip}`}`;
@@ -114,7 +120,7 @@ class SqlRows implements RowLanguage {
   }
 
   keyOf(table: Table): readonly string[] {
-    return keyColumns(table);
+    return [...this.#columns(table).keys];
   }
 
   change(table: Table, change: RowChange): RowStatement {
@@ -125,7 +131,7 @@ class SqlRows implements RowLanguage {
     if (change.action === 'delete')
       return { statement: `DELETE FROM ${name} WHERE ${this.#asRead(table, old, bind)}`, params };
     const set = Object.entries(values).map(([key, value]) => {
-      const column = columnOf(table, key, 'values');
+      const column = this.#columns(table).of(key, 'values');
       return `${this.#quoted(key)} = ${this.#dialect.write(value, column, bind)}`;
     });
     if (set.length === 0) throw invalidField('values', 'an update needs at least one');
@@ -138,7 +144,7 @@ class SqlRows implements RowLanguage {
     const names = Object.keys(values);
     if (names.length === 0) return `${into} ${this.#dialect.defaults}`;
     const written = Object.entries(values).map(([name, value]) =>
-      this.#dialect.write(value, columnOf(table, name, 'values'), bind),
+      this.#dialect.write(value, this.#columns(table).of(name, 'values'), bind),
     );
     const quoted = names.map((name) => this.#quoted(name));
     return `${into} (${quoted.join(', ')}) VALUES (${written.join(', ')})`;
@@ -146,14 +152,14 @@ class SqlRows implements RowLanguage {
 
   /** Finds the row by its key, and only if it has all old values. */
   #asRead(table: Table, old: RowValues, bind: Bind): string {
-    const keys = keyColumns(table);
-    const missing = keys.find((name) => !Object.hasOwn(old, name));
+    const columns = this.#columns(table);
+    const missing = [...columns.keys].find((name) => !Object.hasOwn(old, name));
     if (missing !== undefined) throw invalidField('old', `needs the key: ${missing}`);
     const dialect = this.#dialect;
-    const isKey = (name: string) => keys.includes(name);
+    const isKey = (name: string) => columns.keys.has(name);
     const ordered = Object.entries(old).sort(([one], [other]) => Number(isKey(other)) - Number(isKey(one)));
     const terms = ordered.map(([key, value]) => {
-      const named = { name: this.#quoted(key), column: columnOf(table, key, 'old') };
+      const named = { name: this.#quoted(key), column: columns.of(key, 'old') };
       return isKey(key) && value !== null
         ? dialect.sameKey(named, value, bind)
         : dialect.same(named, value, bind);
@@ -167,7 +173,7 @@ class SqlRows implements RowLanguage {
   }
 
   #term(table: Table, { column: key, operator, value }: RowFilter, bind: Bind): string {
-    const column = columnOf(table, key, 'filter');
+    const column = this.#columns(table).of(key, 'filter');
     const named = { name: this.#quoted(key), column };
     if (operator === 'is_null') return `${named.name} IS NULL`;
     if (operator === 'is_not_null') return `${named.name} IS NOT NULL`;
