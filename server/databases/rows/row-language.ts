@@ -66,7 +66,7 @@ export interface RowLanguage {
   keyOf(table: Table): readonly string[];
 }
 
-/** What is looked up in a table again and again: a table may have thousands of columns, and a call many rows. */
+/** Columns of a table, looked up again and again: there may be thousands, in calls of many rows. */
 export class TableColumns {
   /** Columns that name a row: of the primary key, or else of a unique index without NULLs. */
   readonly keys: ReadonlySet<string>;

@@ -81,7 +81,9 @@ export class Shares {
     });
   }
 
-  /** Throws `bucket_not_found`, `object_not_found`, `invalid_object_name`, `scope_required`, `quota_exceeded`. */
+  /**
+   * Throws `bucket_not_found`, `object_not_found`, `invalid_object_name`, `scope_required`, `quota_exceeded`.
+   */
   async create(call: Call & { readonly address: string }, input: NewShare): Promise<Share> {
     const { store, changes, clock, passwords } = this.#deps;
     const { principal, address } = call;
