@@ -35,7 +35,7 @@ import { indexRoutes } from '../http/index-routes.ts';
 import { updatesSocket } from '../http/operation-routes.ts';
 import { OwnAddresses } from '../http/origins.ts';
 import { withPackages } from '../http/packages.ts';
-import { rotateWhileAlone } from '../metadata/key-rotation.ts';
+import { rotateWhileAlone } from '../metadata/secrets/key-rotation.ts';
 import { nodesPart } from '../nodes/part.ts';
 import type { Clock } from '../platform/clock.ts';
 import { Jobs } from '../platform/jobs.ts';

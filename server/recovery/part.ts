@@ -5,7 +5,7 @@ import type { Logger } from 'pino';
 import type { Config } from '../config/config.ts';
 import { Changes } from '../metadata/change.ts';
 import type { Metadata } from '../metadata/metadata.ts';
-import type { Secrets } from '../metadata/secrets-store.ts';
+import type { Secrets } from '../metadata/secrets/secrets-store.ts';
 import type { Alarms } from '../platform/alarms.ts';
 import type { Clock } from '../platform/clock.ts';
 import { Semaphore } from '../platform/concurrency.ts';

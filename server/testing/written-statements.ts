@@ -21,7 +21,7 @@ export interface OpenText {
 
 const ROOT = new URL('../..', import.meta.url);
 /** All SQL is in these (tidy/table-rules.ts). Drivers and migrations are of one engine. */
-const FILES = ['server/**/{store,*-store,*-sql}.ts', 'server/metadata/*.ts'];
+const FILES = ['server/**/{store,*-store,*-sql}.ts', 'server/metadata/{,secrets/}*.ts'];
 /** Loads a module once more, beside the one that others import. */
 const MARK = '?sql';
 const STATEMENT = /^\s*(?:SELECT|INSERT INTO|UPDATE|DELETE FROM|WITH)\b/;

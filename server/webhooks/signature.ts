@@ -32,7 +32,7 @@ export function signedHeaders(message: SignedMessage, secrets: readonly string[]
   };
 }
 
-/** Part of the format: master key rotation uses the same one (metadata/sealed-columns-store.ts). */
+/** Part of the format: master key rotation uses the same one (metadata/secrets/sealed-columns-store.ts). */
 function contextOf(webhookId: string): string {
   return `webhook-secret:${webhookId}`;
 }

@@ -19,7 +19,7 @@ import { increment, type Reads, type Statement } from '../../metadata/metadata.t
 import { migrate } from '../../metadata/migrate.ts';
 import { migrations } from '../../metadata/migrations/migrations.ts';
 import { SamplesStore } from '../../metadata/samples-store.ts';
-import { SEALED_COLUMNS, SealedColumnsStore } from '../../metadata/sealed-columns-store.ts';
+import { SEALED_COLUMNS, SealedColumnsStore } from '../../metadata/secrets/sealed-columns-store.ts';
 import { ComparisonStore } from '../../recovery/drill/comparison-store.ts';
 import { afterRestore } from '../../recovery/points/restored-store.ts';
 import { RecoveryStore } from '../../recovery/store.ts';

@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { rotateMasterKey } from '../../metadata/key-rotation.ts';
+import { rotateMasterKey } from '../../metadata/secrets/key-rotation.ts';
 import { Alarms } from '../../platform/alarms.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { isAppError } from '../../platform/errors.ts';

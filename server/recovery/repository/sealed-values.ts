@@ -5,7 +5,7 @@ import {
   SEALED_COLUMNS,
   type SealedColumn,
   SealedColumnsStore,
-} from '../../metadata/sealed-columns-store.ts';
+} from '../../metadata/secrets/sealed-columns-store.ts';
 import { AppError } from '../../platform/errors.ts';
 import { MasterKeys } from '../../platform/master-key.ts';
 import { KEY_FILE, KEYS } from '../points/cloud-sources.ts';

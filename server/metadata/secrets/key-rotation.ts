@@ -5,10 +5,10 @@
  * continues, because finished values are under the new key.
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import { AppError } from '../platform/errors.ts';
-import type { MasterKeys } from '../platform/master-key.ts';
-import type { Membership } from '../platform/membership.ts';
-import type { Metadata } from './metadata.ts';
+import { AppError } from '../../platform/errors.ts';
+import type { MasterKeys } from '../../platform/master-key.ts';
+import type { Membership } from '../../platform/membership.ts';
+import type { Metadata } from '../metadata.ts';
 import {
   SEALED_COLUMNS,
   type SealedColumn,

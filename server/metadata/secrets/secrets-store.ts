@@ -1,9 +1,9 @@
 /** Random secrets of the process itself, generated once and stored sealed: for signing links and cursors. */
-import { AppError } from '../platform/errors.ts';
-import { randomSecret } from '../platform/ids.ts';
-import type { MasterKeys } from '../platform/master-key.ts';
-import { type Ages, Remembered } from './ages.ts';
-import type { Metadata } from './metadata.ts';
+import { AppError } from '../../platform/errors.ts';
+import { randomSecret } from '../../platform/ids.ts';
+import type { MasterKeys } from '../../platform/master-key.ts';
+import { type Ages, Remembered } from '../ages.ts';
+import type { Metadata } from '../metadata.ts';
 
 const SECRET_BYTES = 32;
 

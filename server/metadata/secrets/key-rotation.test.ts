@@ -4,15 +4,15 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import type { SqliteMetadata } from '../drivers/metadata-sqlite/sqlite-metadata.ts';
-import { Alarms } from '../platform/alarms.ts';
-import { systemClock } from '../platform/clock.ts';
-import { MasterKeys } from '../platform/master-key.ts';
-import type { NodeView } from '../platform/membership.ts';
-import { openTestMetadata } from '../testing/new-metadata.ts';
-import { AGELESS } from './ages.ts';
+import type { SqliteMetadata } from '../../drivers/metadata-sqlite/sqlite-metadata.ts';
+import { Alarms } from '../../platform/alarms.ts';
+import { systemClock } from '../../platform/clock.ts';
+import { MasterKeys } from '../../platform/master-key.ts';
+import type { NodeView } from '../../platform/membership.ts';
+import { openTestMetadata } from '../../testing/new-metadata.ts';
+import { AGELESS } from '../ages.ts';
+import type { Metadata, Statement } from '../metadata.ts';
 import { rotateMasterKey, rotateWhileAlone } from './key-rotation.ts';
-import type { Metadata, Statement } from './metadata.ts';
 import { SEALED_COLUMNS, SealedColumnsStore, type SealedRow } from './sealed-columns-store.ts';
 import { Secrets } from './secrets-store.ts';
 
@@ -168,10 +168,10 @@ test('a kill after any batch, or before the old key goes, is resumed', async (t)
   let first = '';
   for (let killAfter = 0; killAfter < 8; killAfter++) {
     const script = `
-      import { systemClock } from ${url('../platform/clock.ts')};
-      import { SqliteMetadata } from ${url('../drivers/metadata-sqlite/sqlite-metadata.ts')};
-      import { Alarms } from ${url('../platform/alarms.ts')};
-      import { MasterKeys } from ${url('../platform/master-key.ts')};
+      import { systemClock } from ${url('../../platform/clock.ts')};
+      import { SqliteMetadata } from ${url('../../drivers/metadata-sqlite/sqlite-metadata.ts')};
+      import { Alarms } from ${url('../../platform/alarms.ts')};
+      import { MasterKeys } from ${url('../../platform/master-key.ts')};
       import { rotateMasterKey, rotateWhileAlone } from ${url('./key-rotation.ts')};
       const directory = ${JSON.stringify(dataDir)};
       const keys = MasterKeys.open({ dataDir: directory, mayCreate: false, cloudId: 'cld-test' });

@@ -1,5 +1,5 @@
 /** SQL of every column that holds sealed values, for the rotation of the master key. */
-import type { Reads, SqlValue, Statement } from './metadata.ts';
+import type { Reads, SqlValue, Statement } from '../metadata.ts';
 
 export interface SealedColumn {
   readonly table: string;
