@@ -14,13 +14,13 @@ import { type SocketRoute, WebSockets, type WebSocketsDeps } from '../http/conne
 import { type DoorsDeps, openDoors } from '../http/doors.ts';
 import { createEdge, type EdgeDeps, isAwsSigned, type StaticFiles } from '../http/edge.ts';
 import { DataForward, forwardedData } from '../http/forwarding/data-forward.ts';
-import { type DocumentDeps, documentRoutes, indexRoutes } from '../http/index-routes.ts';
 import { NamedMachines, type NamedMachinesDeps } from '../http/named-machines.ts';
-import { type OperationRoutesDeps, operationRoutes, updateRoutes } from '../http/operation-routes.ts';
 import { apiCors, DATA_CORS } from '../http/origin-rules.ts';
 import type { OwnAddresses } from '../http/origins.ts';
-import { type RightsRoutesDeps, rightsRoutes } from '../http/rights-routes.ts';
 import type { Route } from '../http/route.ts';
+import { type DocumentDeps, documentRoutes, indexRoutes } from '../http/routes/index-routes.ts';
+import { type OperationRoutesDeps, operationRoutes, updateRoutes } from '../http/routes/operation-routes.ts';
+import { type RightsRoutesDeps, rightsRoutes } from '../http/routes/rights-routes.ts';
 import { mailRoutes } from '../mail/routes.ts';
 import { nodeRoutes } from '../nodes/routes.ts';
 import { recoveryRoutes } from '../recovery/routes.ts';

@@ -15,8 +15,8 @@ import { eventually } from '../testing/eventually.ts';
 import { testDoor } from '../testing/test-door.ts';
 import { BodyMemory } from './bodies/body-memory.ts';
 import { createEdge } from './edge.ts';
-import { operationRoutes } from './operation-routes.ts';
 import { defineRoute } from './route.ts';
+import { operationRoutes } from './routes/operation-routes.ts';
 
 let fixture: AccountFixture;
 let app: ReturnType<typeof createEdge>;

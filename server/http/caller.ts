@@ -9,7 +9,7 @@ import type { TicketHolder, Tickets } from '../calls/tickets.ts';
 import type { Awaitable } from '../metadata/metadata.ts';
 import { AppError, isAppError } from '../platform/errors.ts';
 import type { Door } from './exchange.ts';
-import { addressKey, type RateLimiter } from './rate-limits.ts';
+import { addressKey, type RateLimiter } from './limits/rate-limits.ts';
 import type { Route } from './route.ts';
 import { assertOwnPage, type SentSession, sessionIn } from './session.ts';
 

@@ -5,11 +5,11 @@
 import type { Config } from '../config/config.ts';
 import { listIn, PRIVATE_NAMES, s3HostNames } from '../config/host-names.ts';
 import { BodyMemory } from './bodies/body-memory.ts';
-import { callLimits } from './call-limits.ts';
 import type { ControlSockets } from './caller.ts';
 import { ConnectionGuard } from './connections/connection-guard.ts';
 import { Door, type DoorDeps, TrustedProxies, UnreadResponses } from './exchange.ts';
 import type { Forwarding } from './forwarding/forwarding.ts';
+import { callLimits } from './limits/call-limits.ts';
 import { apiHeaders, dataHeaders } from './origin-rules.ts';
 import { hostsOf } from './origins.ts';
 

@@ -17,8 +17,8 @@ import { sourceOf } from '../platform/host/caller-networks.ts';
 import { newId } from '../platform/ids.ts';
 import type { Meters, Protocol } from '../platform/prometheus.ts';
 import type { Forwarded, ForwardedCall } from './forwarding/signed-calls.ts';
+import type { CallerLimits } from './limits/rate-limits.ts';
 import { type HostCheck, hostCheck, isLoopback } from './origins.ts';
-import type { CallerLimits } from './rate-limits.ts';
 import { endWith, rawProblem } from './response.ts';
 
 /** A request in progress, with the data for its log line. Fastify's requests are exchanges. */

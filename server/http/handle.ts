@@ -15,7 +15,6 @@ import { AppError, ERRORS, type ErrorCode, type FieldProblem, isAppError } from 
 import { JsonText, NUL_MESSAGE, nulsIn } from '../platform/json/json.ts';
 import { AuditedCall, auditRuleOf, isQuiet } from './audited.ts';
 import { dataAudit } from './exchange.ts';
-import { ACCEPTED, operationHeaders, presentOperation } from './operation-routes.ts';
 import { PROBLEM_TYPE, streamList, toAppError, toProblem } from './response.ts';
 import {
   JSON_TYPE,
@@ -26,6 +25,7 @@ import {
   statusOf,
   takesIdempotencyKey,
 } from './route.ts';
+import { ACCEPTED, operationHeaders, presentOperation } from './routes/operation-routes.ts';
 import { bodyCheck, textCheck, unknownMembers, withRefused } from './validate.ts';
 
 const CONTENT_TYPES = {

@@ -14,8 +14,8 @@ import { type AccountFixture, openAccountFixture } from '../testing/account-fixt
 import { testDoor } from '../testing/test-door.ts';
 import { BodyMemory } from './bodies/body-memory.ts';
 import { createEdge } from './edge.ts';
-import { operationRoutes } from './operation-routes.ts';
 import { defineRoute, type RouteInput } from './route.ts';
+import { operationRoutes } from './routes/operation-routes.ts';
 
 const ROUNDS = 10;
 const COMMON = { method: 'POST', tag: 'system', summary: 'Work', permission: 'account:write' } as const;

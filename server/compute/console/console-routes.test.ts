@@ -12,7 +12,7 @@ import type { Authenticates } from '../../http/caller.ts';
 import { WebSockets } from '../../http/connections/web-sockets.ts';
 import { createEdge } from '../../http/edge.ts';
 import { TrustedProxies } from '../../http/exchange.ts';
-import { CallerLimits, RateLimiter } from '../../http/rate-limits.ts';
+import { CallerLimits, RateLimiter } from '../../http/limits/rate-limits.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { AppError } from '../../platform/errors.ts';
 import { testTickets } from '../../testing/account-fixture.ts';

@@ -2,9 +2,9 @@
 import { STATUS_CODES } from 'node:http';
 import { ERRORS, type ErrorCode } from '../../platform/errors.ts';
 import { JSON_MAX_BYTES } from '../../platform/json/json.ts';
-import { ACCEPTED, OperationView } from '../operation-routes.ts';
 import { PROBLEM_SCHEMA } from '../response.ts';
 import { mayRespondAsync, type Route, takesIdempotencyKey } from '../route.ts';
+import { ACCEPTED, OperationView } from '../routes/operation-routes.ts';
 import { bodyExample, type Called, codeSamples } from './code-samples.ts';
 import { Components } from './openapi-components.ts';
 

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { NOBODY, OPERATOR, type Principal } from '../calls/principal.ts';
-import { FakeClock } from '../platform/clock.ts';
-import { type AppError, isAppError } from '../platform/errors.ts';
+import { NOBODY, OPERATOR, type Principal } from '../../calls/principal.ts';
+import { FakeClock } from '../../platform/clock.ts';
+import { type AppError, isAppError } from '../../platform/errors.ts';
 import { CallerLimits, type RateLimit, RateLimiter } from './rate-limits.ts';
 
 function open(limit: Partial<RateLimit> = {}) {

@@ -1,7 +1,7 @@
 /** Rate limits from the settings: for all calls, for S3, and for some routes. */
-import type { Config } from '../config/config.ts';
-import { registrationsOf } from '../config/registrations.ts';
-import type { Clock } from '../platform/clock.ts';
+import type { Config } from '../../config/config.ts';
+import { registrationsOf } from '../../config/registrations.ts';
+import type { Clock } from '../../platform/clock.ts';
 import { CallerLimits, RateLimiter } from './rate-limits.ts';
 
 /** Calls per address in 10 minutes: requesting and entering codes. */

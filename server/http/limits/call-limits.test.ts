@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { declaredRoutes } from '../cloud/edges.ts';
-import { loadConfig } from '../config/config.ts';
-import { FakeClock } from '../platform/clock.ts';
+import { declaredRoutes } from '../../cloud/edges.ts';
+import { loadConfig } from '../../config/config.ts';
+import { FakeClock } from '../../platform/clock.ts';
 import { callLimits } from './call-limits.ts';
 
 test('routes with limits of their own are routes that there are', () => {

@@ -1,8 +1,8 @@
 /** Limits of requests: token buckets in memory, of credentials, accounts and addresses. */
-import type { Principal } from '../calls/principal.ts';
-import type { Clock } from '../platform/clock.ts';
-import { AppError } from '../platform/errors.ts';
-import { sourceOf } from '../platform/host/caller-networks.ts';
+import type { Principal } from '../../calls/principal.ts';
+import type { Clock } from '../../platform/clock.ts';
+import { AppError } from '../../platform/errors.ts';
+import { sourceOf } from '../../platform/host/caller-networks.ts';
 
 /** A limit of requests by token buckets. */
 export interface RateLimit {

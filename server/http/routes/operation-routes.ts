@@ -1,19 +1,19 @@
 /** Operations over REST, and resource changes over a WebSocket. */
 import type { FastifyReply } from 'fastify';
-import type { Operation, OperationSummary, Operations } from '../calls/operations.ts';
-import type { Wait } from '../calls/operations-of-nodes.ts';
-import type { Progress } from '../calls/principal.ts';
-import type { Tickets } from '../calls/tickets.ts';
-import type { Updates } from '../calls/updates.ts';
-import { formatTime, formatTimeOrNull } from '../platform/clock.ts';
-import { AppError } from '../platform/errors.ts';
-import { isId } from '../platform/ids.ts';
-import { namedObject, Type } from '../platform/json/json-schema.ts';
-import { upgradeRequired } from './connections/upgrades.ts';
-import type { SocketRoute } from './connections/web-sockets.ts';
-import { invalidCursor, listPage, Paging } from './list-page.ts';
-import { PROBLEM_SCHEMA, toProblem } from './response.ts';
-import { defineRoute, type Route } from './route.ts';
+import type { Operation, OperationSummary, Operations } from '../../calls/operations.ts';
+import type { Wait } from '../../calls/operations-of-nodes.ts';
+import type { Progress } from '../../calls/principal.ts';
+import type { Tickets } from '../../calls/tickets.ts';
+import type { Updates } from '../../calls/updates.ts';
+import { formatTime, formatTimeOrNull } from '../../platform/clock.ts';
+import { AppError } from '../../platform/errors.ts';
+import { isId } from '../../platform/ids.ts';
+import { namedObject, Type } from '../../platform/json/json-schema.ts';
+import { upgradeRequired } from '../connections/upgrades.ts';
+import type { SocketRoute } from '../connections/web-sockets.ts';
+import { invalidCursor, listPage, Paging } from '../list-page.ts';
+import { PROBLEM_SCHEMA, toProblem } from '../response.ts';
+import { defineRoute, type Route } from '../route.ts';
 
 /** An operation as shown to its caller, in the initial 202 and when it is read. */
 export const OperationView = namedObject(

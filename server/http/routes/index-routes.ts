@@ -1,14 +1,14 @@
 /** Entry points for callers who know only the address: a page for people, an index for programs. */
-import type { Config } from '../config/config.ts';
-import { type Registration, registrationDomains, registrationOf } from '../config/registrations.ts';
-import { namedObject, Type } from '../platform/json/json-schema.ts';
-import { VERSION } from '../platform/version.ts';
-import type { ConsoleFiles } from './console-files.ts';
-import { type OpenApiDocument, openApi } from './docs/openapi.ts';
-import { referenceHeaders, referencePage } from './docs/reference-page.ts';
-import { varyOn } from './origins.ts';
-import { escapeHtml, PAGE_ICON, PAGE_STYLE, sendPage } from './page.ts';
-import { defineRoute, type Route, type RouteInput } from './route.ts';
+import type { Config } from '../../config/config.ts';
+import { type Registration, registrationDomains, registrationOf } from '../../config/registrations.ts';
+import { namedObject, Type } from '../../platform/json/json-schema.ts';
+import { VERSION } from '../../platform/version.ts';
+import type { ConsoleFiles } from '../console-files.ts';
+import { type OpenApiDocument, openApi } from '../docs/openapi.ts';
+import { referenceHeaders, referencePage } from '../docs/reference-page.ts';
+import { varyOn } from '../origins.ts';
+import { escapeHtml, PAGE_ICON, PAGE_STYLE, sendPage } from '../page.ts';
+import { defineRoute, type Route, type RouteInput } from '../route.ts';
 
 const Index = namedObject('ApiIndex', {
   name: Type.Literal('Cloudlet'),

@@ -1,9 +1,9 @@
 /** "What may this person, or this key, do?": the edge's own decision about every operation. */
-import { type Permission, type Principal, permits } from '../calls/principal.ts';
-import { AppError, type ErrorCode } from '../platform/errors.ts';
-import { namedObject, type Static, Type } from '../platform/json/json-schema.ts';
-import { assertPermitted } from './caller.ts';
-import { defineRoute, type Route } from './route.ts';
+import { type Permission, type Principal, permits } from '../../calls/principal.ts';
+import { AppError, type ErrorCode } from '../../platform/errors.ts';
+import { namedObject, type Static, Type } from '../../platform/json/json-schema.ts';
+import { assertPermitted } from '../caller.ts';
+import { defineRoute, type Route } from '../route.ts';
 
 /** A caller as the edge would see it. */
 export interface RightsHolder {
