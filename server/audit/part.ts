@@ -1,8 +1,8 @@
 /** Builds the audit log. */
 import { Changes } from '../metadata/change.ts';
 import type { Metadata } from '../metadata/metadata.ts';
+import type { Job } from '../platform/background/jobs.ts';
 import type { Clock } from '../platform/clock.ts';
-import type { Job } from '../platform/jobs.ts';
 import { AuditLog } from './audit-log.ts';
 import { exportedAudit } from './exported-audit.ts';
 import { auditRoutes } from './routes.ts';

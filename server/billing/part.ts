@@ -6,10 +6,10 @@ import type { Bus } from '../metadata/bus.ts';
 import { Changes } from '../metadata/change.ts';
 import type { Metadata } from '../metadata/metadata.ts';
 import type { Alarms } from '../platform/alarms.ts';
+import type { Job } from '../platform/background/jobs.ts';
 import type { Clock } from '../platform/clock.ts';
 import { isAppError } from '../platform/errors.ts';
 import { hostBootId } from '../platform/host/host-facts.ts';
-import type { Job } from '../platform/jobs.ts';
 import type { Membership } from '../platform/membership.ts';
 import {
   type BillingAdminRoutesDeps,

@@ -2,8 +2,8 @@
 import type { Logger } from 'pino';
 import type { Bus } from '../metadata/bus.ts';
 import type { Metadata } from '../metadata/metadata.ts';
+import type { Job } from '../platform/background/jobs.ts';
 import type { Clock } from '../platform/clock.ts';
-import type { Job } from '../platform/jobs.ts';
 import type { Sealer } from '../platform/master-key.ts';
 import type { Membership } from '../platform/membership.ts';
 import { Idempotency, type IdempotencyDeps } from './idempotency.ts';

@@ -21,13 +21,13 @@ import { SealedColumnsStore } from '../metadata/secrets/sealed-columns-store.ts'
 import { Secrets } from '../metadata/secrets/secrets-store.ts';
 import { StoreFigures } from '../metadata/store-figures.ts';
 import { Alarms } from '../platform/alarms.ts';
+import { SweepGuard } from '../platform/background/sweep-guard.ts';
 import { openDataDirectory } from '../platform/data-directory.ts';
 import { DiskSpace } from '../platform/host/disk-space.ts';
 import { MasterKeys } from '../platform/master-key.ts';
 import { ALONE, type Membership } from '../platform/membership.ts';
 import { nodeIdIn } from '../platform/node-id.ts';
 import type { Meters } from '../platform/prometheus.ts';
-import { SweepGuard } from '../platform/sweep-guard.ts';
 import { VERSION } from '../platform/version.ts';
 import { HostMetrics } from '../status/host-metrics.ts';
 import type { BlobStore } from '../storage/blobs/blobs.ts';

@@ -1,6 +1,6 @@
 /** The lifecycle of a program's parts: what they start, and how they stop. */
 import type { Logger } from 'pino';
-import type { Job, Jobs } from './jobs.ts';
+import type { Job, Jobs } from './background/jobs.ts';
 
 export interface LivingPart {
   /** Run by a server only, not by operator's commands. */

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { SweepGuard } from '../platform/background/sweep-guard.ts';
 import { FakeClock } from '../platform/clock.ts';
 import { AppError } from '../platform/errors.ts';
-import type { SweepGuard } from '../platform/sweep-guard.ts';
 import { Supervision } from './supervision.ts';
 
 function supervise({ allows = true } = {}) {

@@ -3,10 +3,11 @@
  * exponential back-off; resources of engines without a row are removed after a grace period: their
  * creation was interrupted before its commit, or their deletion after it.
  */
+
+import type { SweepGuard } from '../platform/background/sweep-guard.ts';
 import type { Clock } from '../platform/clock.ts';
 import { eachOf } from '../platform/concurrency.ts';
 import { AppError } from '../platform/errors.ts';
-import type { SweepGuard } from '../platform/sweep-guard.ts';
 
 export interface SupervisionDeps {
   readonly clock: Clock;

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { statfs } from 'node:fs/promises';
 import { cpus } from 'node:os';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
-import { type Beat, onBeat } from '../platform/beat.ts';
+import { type Beat, onBeat } from '../platform/background/beat.ts';
 import type { Clock } from '../platform/clock.ts';
 import { readHostMemory } from '../platform/host/host-facts.ts';
 import type { Meters } from '../platform/prometheus.ts';

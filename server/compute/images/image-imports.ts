@@ -7,12 +7,12 @@
 import { createHash } from 'node:crypto';
 import { BACKGROUND, type Changes, type Recorder } from '../../metadata/change.ts';
 import { CommitOutcomeUnknown } from '../../metadata/metadata.ts';
+import type { SweepGuard } from '../../platform/background/sweep-guard.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { Semaphore } from '../../platform/concurrency.ts';
 import { AppError, invalidField, isAppError } from '../../platform/errors.ts';
 import { isId, newId } from '../../platform/ids.ts';
 import { OutboundRefused } from '../../platform/outbound.ts';
-import type { SweepGuard } from '../../platform/sweep-guard.ts';
 import type { Hypervisor, ImageStage } from '../hypervisor.ts';
 import { vmNameProblem } from '../machines/vm-fields.ts';
 import type { AdminImage, DeletedImage, NewImage } from '../schema.ts';

@@ -1,8 +1,8 @@
 /** Reconciles all machines: at the start of Cloudlet, when a guest ends, and at intervals. */
 import { listRows } from '../../metadata/list.ts';
+import type { SweepGuard } from '../../platform/background/sweep-guard.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { idTime, isId } from '../../platform/ids.ts';
-import type { SweepGuard } from '../../platform/sweep-guard.ts';
 import { type Orphan, Supervision } from '../../resources/supervision.ts';
 import type { GuestEnd, GuestFact, Hypervisor } from '../hypervisor.ts';
 import type { OnError } from './exposures.ts';

@@ -1,7 +1,8 @@
 /** Reconciles all databases: at the start of Cloudlet and at intervals. */
+
+import type { SweepGuard } from '../../platform/background/sweep-guard.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { isAppError } from '../../platform/errors.ts';
-import type { SweepGuard } from '../../platform/sweep-guard.ts';
 import { type Failure, type Orphan, Supervision } from '../../resources/supervision.ts';
 import type { Creation } from '../creation/creation.ts';
 import type { DatabaseDeleter, KeptDumps } from '../creation/database-deleter.ts';

@@ -4,7 +4,7 @@
  */
 import type { Logger } from 'pino';
 import type { EngineDatabase } from '../../databases/engine.ts';
-import { type Beat, onBeat } from '../../platform/beat.ts';
+import { type Beat, onBeat } from '../../platform/background/beat.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { KeyedMutex } from '../../platform/concurrency.ts';
 import { AppError, isAppError } from '../../platform/errors.ts';

@@ -8,7 +8,7 @@
 import { open, rm, stat, statfs, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Alarms, assertWritable } from '../alarms.ts';
-import { type Beat, onBeat } from '../beat.ts';
+import { type Beat, onBeat } from '../background/beat.ts';
 import type { Clock } from '../clock.ts';
 import { StartupError } from '../data-directory.ts';
 import { AppError } from '../errors.ts';

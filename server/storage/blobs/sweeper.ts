@@ -4,8 +4,8 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Changes } from '../../metadata/change.ts';
+import type { SweepGuard } from '../../platform/background/sweep-guard.ts';
 import type { Clock } from '../../platform/clock.ts';
-import type { SweepGuard } from '../../platform/sweep-guard.ts';
 import type { PartUploadSql } from '../uploads/part-upload-sql.ts';
 import type { BlobSql } from './blob-sql.ts';
 import type { BlobStore } from './blobs.ts';

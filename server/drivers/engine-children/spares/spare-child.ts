@@ -6,7 +6,7 @@
  */
 import { once } from 'node:events';
 import type { Logger } from 'pino';
-import { type Beat, onBeat } from '../../../platform/beat.ts';
+import { type Beat, onBeat } from '../../../platform/background/beat.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import { readHostMemory } from '../../../platform/host/host-facts.ts';
 import type { LaunchedChild } from '../child-host.ts';

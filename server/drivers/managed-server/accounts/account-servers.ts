@@ -23,7 +23,7 @@ import type {
   UserConnection,
 } from '../../../databases/engine.ts';
 import type { LoadHow } from '../../../databases/left-out.ts';
-import { type Beat, onBeat } from '../../../platform/beat.ts';
+import { type Beat, onBeat } from '../../../platform/background/beat.ts';
 import { AppError, hostDiskFull, isAppError } from '../../../platform/errors.ts';
 import type { JsonText } from '../../../platform/json/json.ts';
 import { DiskGuard } from '../processes/disk-guard.ts';

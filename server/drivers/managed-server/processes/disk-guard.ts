@@ -5,7 +5,7 @@
  * almost full all are held at once. Deletes work at every level.
  */
 import { statfs } from 'node:fs/promises';
-import { type Beat, onBeat } from '../../../platform/beat.ts';
+import { type Beat, onBeat } from '../../../platform/background/beat.ts';
 import type { DiskLevel } from '../../../platform/host/disk-space.ts';
 import { excessOf } from '../server-bytes.ts';
 import type { Waits } from './held-back.ts';

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { pino } from 'pino';
-import { Alarms } from './alarms.ts';
-import { FakeClock } from './clock.ts';
+import { Alarms } from '../alarms.ts';
+import { FakeClock } from '../clock.ts';
+import { ALONE, type Membership, type NodeView } from '../membership.ts';
 import { Jobs } from './jobs.ts';
-import { ALONE, type Membership, type NodeView } from './membership.ts';
 
 function open() {
   const lines: { job?: string; msg: string }[] = [];

@@ -2,7 +2,7 @@
  * Guards sweeps, which remove files without a row: the files must belong to this cloud, and a
  * suspiciously large number is kept.
  */
-import type { Alarms } from './alarms.ts';
+import type { Alarms } from '../alarms.ts';
 
 /** The files that a sweep is about to remove. */
 export interface Sweep {

@@ -3,9 +3,9 @@
  * again.
  */
 import type { Logger } from 'pino';
-import type { Alarms } from './alarms.ts';
+import type { Alarms } from '../alarms.ts';
+import type { Membership } from '../membership.ts';
 import { type Beat, onBeat } from './beat.ts';
-import type { Membership } from './membership.ts';
 
 export interface Job {
   readonly name: string;

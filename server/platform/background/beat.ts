@@ -1,5 +1,5 @@
 /** Periodic work, run at shared moments so that an idle process seldom wakes up. */
-import { systemClock } from './clock.ts';
+import { systemClock } from '../clock.ts';
 
 /** Work due within this time runs now: timers are a little early or late relative to each other. */
 const SLACK_MS = 10;

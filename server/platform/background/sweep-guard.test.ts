@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Alarms } from './alarms.ts';
-import { systemClock } from './clock.ts';
+import { Alarms } from '../alarms.ts';
+import { systemClock } from '../clock.ts';
 import { SweepGuard } from './sweep-guard.ts';
 
 const sweep = { folder: 'blobs', what: 'object files', found: 200, unnamed: 150 };
