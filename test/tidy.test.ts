@@ -10,6 +10,7 @@ import { checkCircles, checkFileCircles } from './tidy/circle-rules.ts';
 import { checkDeadExports, checkDeadFiles, checkMigrations } from './tidy/dead-code.ts';
 import { checkDurableFiles } from './tidy/durable-rules.ts';
 import { checkEngineNames } from './tidy/engine-rules.ts';
+import { checkFolderSizes } from './tidy/folder-rules.ts';
 import { checkNarrowing } from './tidy/migration-rules.ts';
 import { type Finding, repositoryFiles, type SourceFile } from './tidy/source-files.ts';
 import { checkTables } from './tidy/table-rules.ts';
@@ -27,6 +28,7 @@ const RULES: Readonly<Record<string, (files: readonly SourceFile[]) => Finding[]
   'migrations take nothing away that the version before needs': checkNarrowing,
   'every file is reached': checkDeadFiles,
   'every export is imported': checkDeadExports,
+  'folders are small': checkFolderSizes,
   'no drawers for odds and ends': checkFileNames,
   'comments are at most 110 characters wide': checkComments,
   'small files are durable': checkDurableFiles,
