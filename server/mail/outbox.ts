@@ -137,7 +137,7 @@ export function mailNotSet(): AppError {
   });
 }
 
-/** Part of the format: rotation of the master key uses the same (metadata/secrets/sealed-columns-store.ts). */
+/** Part of the format: master key rotation uses the same one (metadata/secrets/sealed-columns-store.ts). */
 const contextOf = (mailId: string) => `mail:${mailId}`;
 
 export function sealMail(sealer: Sealer, mailId: string, { subject, text }: MailText): Uint8Array {
