@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import type { Database, DatabaseEngine, LoadedDatabase } from '../../sdk/index.ts';
+import type { Cloud, Database, DatabaseEngine, LoadedDatabase } from '../../sdk/index.ts';
 import type { Command, Invocation } from '../command.ts';
 import { engineOf, findDatabase } from '../commands/database-commands.ts';
 import { ClientError, EXIT, UsageError } from '../failures.ts';
@@ -15,6 +15,8 @@ import { installedClient, runClient } from './db-clients.ts';
 import { runShell } from './db-shell.ts';
 import { listen, portPair, untilInterrupted } from './forward.ts';
 import { openSocket } from './tunnel.ts';
+
+type ExportQuery = Parameters<Cloud['exportDatabaseRows']>[1];
 
 const theDatabase = async (call: Invocation) => {
   const { cloud } = call.session();
@@ -69,9 +71,22 @@ async function dump(call: Invocation): Promise<void> {
   const { cloud, database } = await theDatabase(call);
   const format = call.options.text('format');
   const response = await cloud.dumpDatabase(database.database_id, format === undefined ? {} : { format });
-  if (response.body === null) throw new ClientError('the dump is empty', EXIT.unavailable);
+  await save(response, call.words[1]);
+}
+
+async function exportRows(call: Invocation): Promise<void> {
+  const { cloud, database } = await theDatabase(call);
+  const [, table = '', path] = call.words;
+  const schema = call.options.text('schema');
+  const format = call.options.text('format');
+  const query = { table, ...(schema !== undefined && { schema }), ...(format !== undefined && { format }) };
+  await save(await cloud.exportDatabaseRows(database.database_id, query as ExportQuery), path);
+}
+
+/** Saves as a file only what has arrived completely. */
+async function save(response: Response, path = '-'): Promise<void> {
+  if (response.body === null) throw new ClientError('the answer is empty', EXIT.unavailable);
   const bytes = Readable.fromWeb(response.body as Parameters<typeof Readable.fromWeb>[0]);
-  const path = call.words[1] ?? '-';
   if (path === '-') return pipeline(bytes, process.stdout, { end: false });
   const part = `${path}.part`;
   try {
@@ -138,6 +153,16 @@ export const DATABASE_TUNNEL_COMMANDS: readonly Command[] = [
     summary: 'download a dump of a database to FILE or standard output',
     options: { format: { value: 'FORMAT', summary: 'format of the dump' } },
     run: dump,
+  },
+  {
+    name: 'db export',
+    words: 'DATABASE TABLE [FILE]',
+    summary: 'download all rows of a table to FILE or standard output',
+    options: {
+      format: { value: 'FORMAT', summary: 'csv (default), jsonl or sql' },
+      schema: { value: 'SCHEMA', summary: 'schema of the table' },
+    },
+    run: exportRows,
   },
   {
     name: 'db load',

@@ -40,6 +40,7 @@ import { Plans } from './querying/plans.ts';
 import { SavedQueries } from './querying/saved-queries.ts';
 import { SavedSql } from './querying/saved-sql.ts';
 import { databaseRoutes } from './routes.ts';
+import { RowExports } from './rows/row-exports.ts';
 import { Rows } from './rows/rows.ts';
 import { DatabaseSecrets } from './secrets.ts';
 import { DatabaseStore } from './store.ts';
@@ -113,6 +114,7 @@ export function assembleDatabases({ engines: list, abouts, sealer, ...given }: D
   const metrics = new Metrics({ ...parts, samples, sampler });
   const queries = new Queries(parts);
   const rows = new Rows({ ...parts, queries });
+  const rowExports = new RowExports({ ...parts, rows });
   const plans = new Plans({ ...parts, queries });
   const saved = new SavedSql(metadata);
   const savedQueries = new SavedQueries({ ...parts, saved });
@@ -128,6 +130,7 @@ export function assembleDatabases({ engines: list, abouts, sealer, ...given }: D
     maxSizeMb,
     queries,
     rows,
+    rowExports,
     plans,
     savedQueries,
     dumps,

@@ -17,6 +17,7 @@ import type { Plans } from './querying/plans.ts';
 import { runningRoutes } from './querying/running-routes.ts';
 import type { SavedQueries } from './querying/saved-queries.ts';
 import { savedRoutes } from './querying/saved-routes.ts';
+import type { RowExports } from './rows/row-exports.ts';
 import { rowRoutes } from './rows/row-routes.ts';
 import type { Rows } from './rows/rows.ts';
 import {
@@ -41,6 +42,7 @@ export interface DatabaseRoutesDeps extends DatabaseContentRoutesDeps, DatabaseM
   readonly deleter: DatabaseDeleter;
   readonly points: DatabasePoints;
   readonly rows: Rows;
+  readonly rowExports: RowExports;
   readonly plans: Plans;
   readonly savedQueries: SavedQueries;
   readonly engines: Engines;

@@ -108,11 +108,38 @@ const ENGINES: readonly Sql[] = [
   },
 ];
 
+/** The whole text of an export. */
+async function exportOf(path: string, query: string): Promise<string> {
+  const headers = { 'x-api-key': user.key ?? '' };
+  const response = await fetch(`${cloud.api}${path}/rows/export?${query}`, { headers });
+  assert.equal(response.status, 200);
+  return response.text();
+}
+
+test('rows whose key is NULL, which SQLite allows, are exported too, over pages', async () => {
+  const { database_id: id } = await user.expect(201, DATABASES, { json: { name: 'nulls' } });
+  const path = `${DATABASES}/${id}`;
+  await run(user, path, 'CREATE TABLE n (k TEXT PRIMARY KEY, v INTEGER)');
+  await run(
+    user,
+    path,
+    `WITH RECURSIVE i(v) AS (SELECT 1 UNION ALL SELECT v + 1 FROM i WHERE v < 3000)
+     INSERT INTO n SELECT CASE WHEN v > 1500 THEN printf('%05d', v) END, v FROM i`,
+  );
+  const [, ...lines] = (await exportOf(path, 'table=n')).trimEnd().split('\r\n');
+  const found = lines.map((line) => Number(line.split(',')[1]));
+  assert.deepEqual(
+    found.toSorted((one, next) => one - next),
+    Array.from({ length: 3000 }, (_, at) => at + 1),
+  );
+});
+
 for (const { engine, skip, odd, oddRow, changed } of ENGINES) {
   describe(`rows in ${engine}`, { skip }, () => {
     let path: string;
     const read = (ask: object) => user.expect(200, `${path}/rows/read`, { json: ask });
     const change = (json: object): [string, { json: object }] => [`${path}/rows/change`, { json }];
+    const exported = (table: string, format: string) => exportOf(path, `table=${table}&format=${format}`);
     const quote = engine === 'mysql' ? '`' : '"';
     before(async () => {
       const made = await user.expect(201, DATABASES, { json: { name: `rows-${engine}`, engine } });
@@ -248,6 +275,48 @@ for (const { engine, skip, odd, oddRow, changed } of ENGINES) {
       const next = { action: 'insert', values: { id: 1001 } };
       await user.refused(400, 'query_failed', change({ table: 'people', changes: [next, twice] }));
       assert.deepEqual(await rowsOf(user, path, 'SELECT id FROM people WHERE id = 1001'), []);
+    });
+
+    test('are exported as CSV, JSON lines and SQL, in which nothing is lost', async () => {
+      await run(user, path, 'CREATE TABLE sent (k varchar(9), n int, t varchar(90), PRIMARY KEY (k, n))');
+      const hostile = String.raw`it's \ 'x'; DROP TABLE people --`;
+      const texts = ['=1+1', 'a,"b"', hostile, ' \r\n', '', null];
+      const values = texts.map((t, at) => ({ k: 'ä', n: at - 2, t }));
+      const changes = values.map((one) => ({ action: 'insert', values: one }));
+      await user.expect(200, ...change({ table: 'sent', changes }));
+      const cells = ['=1+1', '"a,""b"""', hostile, '" \r\n"', '""', ''];
+      const wanted = `k,n,t\r\n${cells.map((text, at) => `ä,${at - 2},${text}\r\n`).join('')}`;
+      assert.equal(await exported('sent', 'csv'), wanted);
+      const lines = (await exported('sent', 'jsonl')).trimEnd().split('\n');
+      assert.deepEqual(
+        lines.map((line) => JSON.parse(line)),
+        values,
+      );
+      for (const table of ['sent', 'odd']) {
+        const { rows } = await read({ table });
+        assert.ok(rows.length > 0);
+        const sql = await exported(table, 'sql');
+        await run(user, path, `DELETE FROM ${table}`);
+        for (const line of sql.split(/;\n/).slice(0, -1)) await run(user, path, line);
+        assert.deepEqual((await read({ table })).rows, rows);
+      }
+    });
+
+    test('are exported in the order of the key, each once, over many pages', async () => {
+      await run(user, path, 'CREATE TABLE many (a int, b int, PRIMARY KEY (a, b))');
+      const pairs = Array.from({ length: 2500 }, (_, at) => [Math.floor(at / 700), at % 700]);
+      await run(user, path, `INSERT INTO many VALUES ${pairs.map(([a, b]) => `(${a}, ${b})`).join(', ')}`);
+      const [head, ...rows] = (await exported('many', 'csv')).trimEnd().split('\r\n');
+      assert.deepEqual([head, rows], ['a,b', pairs.map(String)]);
+    });
+
+    test('are not exported where nothing orders them, or for others', async () => {
+      await run(user, path, 'CREATE TABLE keyless (a int)');
+      const { detail } = await user.refused(400, 'invalid_request', [`${path}/rows/export?table=keyless`]);
+      assert.match(detail, /no primary key/);
+      await user.refused(400, 'invalid_request', [`${path}/rows/export?table=nobody`]);
+      await user.refused(400, 'invalid_request', [`${path}/rows/export?table=people&format=xml`]);
+      await other.refused(404, 'database_not_found', [`${path}/rows/export?table=people`]);
     });
 
     test('of a table without a key, and of a view, are read-only', async () => {

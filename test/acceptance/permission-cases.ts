@@ -7,6 +7,8 @@ interface Case {
   /** A body the operation would accept, so that only the credential can be what is refused. */
   readonly json?: unknown;
   readonly form?: boolean;
+  /** Of a URL whose operation needs one. */
+  readonly query?: string;
   /** With the ids of another account: the code of the 404. Absent: the path names nothing of an account. */
   readonly foreign?: string;
 }
@@ -95,6 +97,7 @@ export const CASES: Readonly<Record<string, Case>> = {
   listDatabasePoints: { foreign: 'database_not_found' },
   listDatabaseMoments: { foreign: 'database_not_found' },
   getDatabaseMetrics: { foreign: 'database_not_found' },
+  exportDatabaseRows: { query: '?table=x', foreign: 'database_not_found' },
   dumpDatabase: { foreign: 'database_not_found' },
   loadDatabase: { form: true, foreign: 'database_not_found' },
   ...RECOVERY_OPERATIONS,

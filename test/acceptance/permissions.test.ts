@@ -89,8 +89,8 @@ function callOf({ method, path, operation }: Entry): [string, Call] {
     .replace('{database_id}', owned.database)
     .replace('{delivery_id}', owned.delivery)
     .replace('{number}', '1');
-  const { json, form } = CASES[operation.operationId] ?? {};
-  if (!form) return [url, { method, json }];
+  const { json, form, query = '' } = CASES[operation.operationId] ?? {};
+  if (!form) return [url + query, { method, json }];
   const body = new FormData();
   body.set('file', new Blob(['x']), 'x.txt');
   return [url, { method, body }];

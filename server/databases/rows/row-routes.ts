@@ -1,9 +1,20 @@
 /** Rows of a table over REST. */
 
-import { defineRoute, type Route } from '../../http/route.ts';
+import { pipeline } from 'node:stream/promises';
+import { contentDisposition } from '../../http/response.ts';
+import { defineRoute, type Route, TicketField } from '../../http/route.ts';
+import { Type } from '../../platform/json/json-schema.ts';
 import { closeOf } from '../content-routes.ts';
 import { DatabasePath } from '../schema.ts';
-import { ChangedRows, RowChangesBody, Rows as RowsPage, RowsQuery } from './row-schema.ts';
+import type { RowExports } from './row-exports.ts';
+import {
+  ChangedRows,
+  type ExportFormat,
+  RowChangesBody,
+  RowsExportQuery,
+  Rows as RowsPage,
+  RowsQuery,
+} from './row-schema.ts';
 import type { Rows } from './rows.ts';
 
 const ROWS = '/api/databases/{database_id}/rows';
@@ -14,8 +25,14 @@ const ERRORS = [
 ] as const;
 const MAX_BODY_BYTES = 4 * 2 ** 20;
 
-export function rowRoutes({ rows }: { readonly rows: Rows }): Route[] {
+export interface RowRoutesDeps {
+  readonly rows: Rows;
+  readonly rowExports: RowExports;
+}
+
+export function rowRoutes({ rows, rowExports }: RowRoutesDeps): Route[] {
   return [
+    exportRoute(rowExports),
     defineRoute({
       method: 'POST',
       path: `${ROWS}/read`,
@@ -56,4 +73,39 @@ export function rowRoutes({ rows }: { readonly rows: Rows }): Route[] {
         rows.change(principal, params.database_id, { input, signal: closeOf(reply) }),
     }),
   ];
+}
+
+function exportRoute(rowExports: RowExports): Route {
+  return defineRoute({
+    method: 'GET',
+    path: `${ROWS}/export`,
+    name: 'exportDatabaseRows',
+    audit: 'change',
+    livesOn: 'host',
+    tag: 'databases',
+    summary: 'Download all rows of a table as CSV, JSON lines or SQL',
+    description:
+      'In the order of the key, which the table needs. Not a snapshot: rows that change meanwhile may be in it or ' +
+      'not; a dump is one. If it fails midway, the connection closes before the end of the response.',
+    permission: 'databases:write',
+    params: DatabasePath,
+    query: Type.Object({ ...RowsExportQuery.properties, ticket: TicketField }),
+    acceptsTicket: true,
+    produces: 'bytes',
+    responses: { 200: Type.String({ format: 'binary' }) },
+    errors: ERRORS,
+    handler: async ({ principal, params, query, request, reply }) => {
+      const { table, schema, format = 'csv' } = query;
+      const wanted = { table, schema, format: format as ExportFormat, signal: closeOf(reply) };
+      const { bytes, contentType, fileName } = await rowExports.start(principal, params.database_id, wanted);
+      const headers = request.responseHeaders;
+      headers['content-type'] = contentType;
+      headers['content-disposition'] = contentDisposition('attachment', fileName);
+      headers['cache-control'] = 'no-store';
+      reply.hijack();
+      reply.raw.writeHead(200, headers);
+      // A client must not take what was cut off as complete.
+      await pipeline(bytes, reply.raw).catch(() => reply.raw.destroy());
+    },
+  });
 }

@@ -44,6 +44,23 @@ export const RowsQuery = namedObject('DatabaseRowsQuery', {
 });
 export type RowsQuery = Static<typeof RowsQuery>;
 
+export const EXPORT_FORMATS = ['csv', 'jsonl', 'sql'] as const;
+export type ExportFormat = (typeof EXPORT_FORMATS)[number];
+
+export const RowsExportQuery = Type.Object({
+  table: TableFields.table,
+  schema: Type.Optional(
+    Type.String({ maxLength: MAX_NAME, description: 'Default: the first table of that name' }),
+  ),
+  format: Type.Optional(
+    Type.String({
+      enum: [...EXPORT_FORMATS],
+      default: 'csv',
+      description: '`csv`, `jsonl` (one JSON object in a line) or `sql` (one INSERT for a row)',
+    }),
+  ),
+});
+
 const Statement = namedObject('DatabaseRowStatement', {
   statement: Type.Optional(Type.String({ description: 'SQL with placeholders' })),
   command: Type.Optional(

@@ -148,6 +148,7 @@ export const CALL_SAMPLES: Readonly<Record<string, CallSample>> = {
     body: { table: 'orders', filter: [{ column: 'total', operator: 'gt', value: 10 }], count: true },
   },
   changeDatabaseRows: { body: { table: 'orders', changes: [{ action: 'insert', values: { total: 12 } }] } },
+  exportDatabaseRows: { query: '?table=orders&format=csv' },
   dumpDatabase: { options: '-o shop.db' },
   loadDatabase: { form: { file: '@shop.db' } },
   createRecoveryPoint: { query: '?wait=60' },

@@ -1,9 +1,12 @@
 /** Rows of MariaDB and MySQL, which compare text without case, and text with numbers as floating point. */
+import { isBytes } from '../../../databases/rows/row-language.ts';
 import { invalidField } from '../../../platform/errors.ts';
 import {
   type Bind,
   base64Of,
   type Column,
+  hexOf,
+  inQuotes,
   type Named,
   type SqlRowDialect,
   sqlRows,
@@ -70,6 +73,16 @@ function same(named: Named, value: unknown, bind: Bind): string {
   return `${read(named)} <=> ${typed(value, named.column, bind)}`;
 }
 
+/** Kinds whose text is exact, and is compared as ORDER BY orders: an ENUM is ordered by its numbers. */
+const SEEKABLE: ReadonlySet<Kind> = new Set(['bytes', 'integer', 'decimal', 'bit', 'text', 'other']);
+
+function literal(value: unknown, column: Column): string {
+  if (isBytes(value)) return `x'${hexOf(value)}'`;
+  if (typeof value === 'number') return String(value);
+  const quoted = inQuotes(String(value).replaceAll('\\', '\\\\').replaceAll('\0', '\\0'));
+  return kindOf(column) === 'shape' ? `ST_GeomFromText(${quoted})` : quoted;
+}
+
 const DIALECT: SqlRowDialect = {
   quote: '`',
   mark: () => '?',
@@ -84,6 +97,9 @@ const DIALECT: SqlRowDialect = {
     `${kindOf(named.column) === 'float' ? named.name : read(named)} ${operator} ${bind(value)}`,
   contains: (named, value, bind) => `LOCATE(${bind(value)}, CONCAT(${read(named)})) > 0`,
   startsWith: (named, value, bind) => `LOCATE(${bind(value)}, CONCAT(${read(named)})) = 1`,
+  seek: ({ name, column }, { operator, value, bind }) => `${name} ${operator} ${typed(value, column, bind)}`,
+  canSeek: (column) => SEEKABLE.has(kindOf(column)) && !/^(?:enum|set)/.test(column.type ?? ''),
+  literal,
   hasBytes: (column) => kindOf(column) === 'bytes',
   defaults: '() VALUES ()',
 };

@@ -1,10 +1,18 @@
 /** Rows of PostgreSQL, which infers the type of a bound value from the column beside it. */
-import { base64Of, type Column, type SqlRowDialect, sqlRows } from '../shared/sql-rows.ts';
+import { isBytes } from '../../../databases/rows/row-language.ts';
+import { base64Of, type Column, hexOf, inQuotes, type SqlRowDialect, sqlRows } from '../shared/sql-rows.ts';
 
 const isBinary = ({ type }: Column) => type === 'bytea';
 /** Types without `=`, or whose `=` compares areas, and JSON, whose numbers JavaScript would round. */
 const BY_TEXT = /^(?:jsonb?|xml|point|line|lseg|box|path|polygon|circle)$/;
 const isByText = ({ type }: Column) => BY_TEXT.test(type ?? '');
+
+function literal(value: unknown): string {
+  if (typeof value === 'boolean' || typeof value === 'number') return `'${value}'`;
+  if (isBytes(value)) return `decode('${hexOf(value)}', 'hex')`;
+  const text = String(value);
+  return text.includes('\\') ? `E${inQuotes(text.replaceAll('\\', '\\\\'))}` : inQuotes(text);
+}
 
 const DIALECT: SqlRowDialect = {
   quote: '"',
@@ -27,6 +35,12 @@ const DIALECT: SqlRowDialect = {
     isByText(column) ? `${name}::text ${operator} ${bind(value)}` : `${name} ${operator} ${bind(value)}`,
   contains: ({ name }, value, bind) => `strpos(lower(${name}::text), lower(${bind(value)})) > 0`,
   startsWith: ({ name }, value, bind) => `strpos(lower(${name}::text), lower(${bind(value)})) = 1`,
+  seek: ({ name, column }, { operator, value, bind }) =>
+    isBinary(column)
+      ? `${name} ${operator} decode(${bind(base64Of(value, column))}, 'base64')`
+      : `${name} ${operator} ${bind(value)}`,
+  canSeek: () => true,
+  literal,
   hasBytes: isBinary,
   defaults: 'DEFAULT VALUES',
 };

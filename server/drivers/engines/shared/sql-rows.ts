@@ -1,6 +1,7 @@
 /** Rows of a table by SQL. What differs by dialect is in the folder of the engine. */
 import type { Table } from '../../../databases/engine.ts';
 import {
+  type Bytes,
   type FoundRows,
   isBytes,
   type RowChange,
@@ -50,6 +51,12 @@ export interface SqlRowDialect {
   hasBytes(column: Column): boolean | null;
   /** The first letters of the types of all values of a row, in order: `b` are bytes. */
   kinds?(names: readonly string[]): string;
+  /** Compares a column of the key with a value as read, by the order that ORDER BY has. */
+  seek(named: Named, comparison: Comparison): string;
+  /** Whether seek() finds its place by a value of this column as it is read. */
+  canSeek(column: Column): boolean;
+  /** A value as read, as a literal that no setting of a session changes. */
+  literal(value: unknown, column: Column): string;
   /** After the table, of a row with nothing but defaults. */
   readonly defaults: string;
 }
@@ -74,7 +81,7 @@ class SqlRows implements RowLanguage {
     return known;
   }
 
-  read(table: Table, { filter, sort, limit, skip }: RowsAsk): RowStatement {
+  read(table: Table, { filter, sort, limit, skip, after }: RowsAsk): RowStatement {
     const { columns } = table;
     const dialect = this.#dialect;
     const { bind, params } = this.#binder();
@@ -85,7 +92,7 @@ class SqlRows implements RowLanguage {
     });
     const kinds = dialect.kinds?.(columns.map(({ name }) => this.#quoted(name)));
     const wanted = kinds === undefined ? read : [...read, kinds];
-    const where = this.#where(table, filter, bind);
+    const where = this.#where(table, filter, { bind, after });
     const sorted = sort.map(({ column, descending: isDown }) => {
       const { name } = this.#columns(table).of(column, 'sort');
       return `${this.#quoted(name)}${isDown ? ' DESC' : ''}`;
@@ -101,7 +108,7 @@ class SqlRows implements RowLanguage {
 
   count(table: Table, filter: readonly RowFilter[]): RowStatement {
     const { bind, params } = this.#binder();
-    const where = this.#where(table, filter, bind);
+    const where = this.#where(table, filter, { bind });
     return { statement: `SELECT count(*) FROM ${this.#table(table)}${where}`, params };
   }
 
@@ -121,6 +128,21 @@ class SqlRows implements RowLanguage {
 
   keyOf(table: Table): readonly string[] {
     return [...this.#columns(table).keys];
+  }
+
+  unseekable(table: Table): string | undefined {
+    const columns = this.#columns(table);
+    return [...columns.keys].find((name) => !this.#dialect.canSeek(columns.of(name, 'table')));
+  }
+
+  insertText(table: Table, row: readonly unknown[]): string {
+    const { columns } = table;
+    const names = columns.map(({ name }) => this.#quoted(name)).join(', ');
+    const values = columns.map((column, at) => {
+      const value = row[at] ?? null;
+      return value === null ? 'NULL' : this.#dialect.literal(value, column);
+    });
+    return `INSERT INTO ${this.#quoted(table.name)} (${names}) VALUES (${values.join(', ')});`;
   }
 
   change(table: Table, change: RowChange): RowStatement {
@@ -167,9 +189,30 @@ class SqlRows implements RowLanguage {
     return terms.join(' AND ');
   }
 
-  #where(table: Table, filter: readonly RowFilter[], bind: Bind): string {
+  #where(
+    table: Table,
+    filter: readonly RowFilter[],
+    { bind, after }: { bind: Bind; after?: readonly unknown[] | undefined },
+  ): string {
     const terms = filter.map((one) => this.#term(table, one, bind));
+    if (after !== undefined) terms.push(this.#after(table, after, bind));
     return terms.length === 0 ? '' : ` WHERE ${terms.join(' AND ')}`;
+  }
+
+  /** Not as a comparison of rows, for which MariaDB uses no index. */
+  #after(table: Table, after: readonly unknown[], bind: Bind): string {
+    const columns = this.#columns(table);
+    const named = [...columns.keys].map((key) => ({
+      name: this.#quoted(key),
+      column: columns.of(key, 'table'),
+    }));
+    const terms = named.map((last, at) => {
+      const before = named
+        .slice(0, at)
+        .map((one, place) => this.#dialect.seek(one, { operator: '=', value: after[place], bind }));
+      return [...before, this.#dialect.seek(last, { operator: '>', value: after[at], bind })].join(' AND ');
+    });
+    return `(${terms.join(' OR ')})`;
   }
 
   #term(table: Table, { column: key, operator, value }: RowFilter, bind: Bind): string {
@@ -202,6 +245,16 @@ class SqlRows implements RowLanguage {
     const { quote } = this.#dialect;
     return quote + name.replaceAll(quote, quote + quote) + quote;
   }
+}
+
+/** The bytes of a value in hexadecimal digits. */
+export function hexOf({ base64 }: Bytes): string {
+  return Buffer.from(base64, 'base64').toString('hex');
+}
+
+/** Text between single quotes, which are doubled within. */
+export function inQuotes(text: string): string {
+  return `'${text.replaceAll("'", "''")}'`;
 }
 
 /** The bytes of a value as base64, for engines that decode it themselves. Throws for what is none. */

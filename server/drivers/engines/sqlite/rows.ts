@@ -1,5 +1,7 @@
 /** Rows of SQLite, where each value has a type of its own. */
-import { type Column, type Named, type SqlRowDialect, sqlRows } from '../shared/sql-rows.ts';
+import { isBytes } from '../../../databases/rows/row-language.ts';
+import { invalidField } from '../../../platform/errors.ts';
+import { type Column, hexOf, inQuotes, type Named, type SqlRowDialect, sqlRows } from '../shared/sql-rows.ts';
 
 /** SQLite gives integers beyond 2^53 to JSON as text. */
 const LARGE = /^-?\d{16,19}$/;
@@ -9,6 +11,15 @@ const asText = (name: string) => `CAST(${name} AS TEXT)`;
 
 function same({ name, column }: Named, value: unknown): string {
   return isUntyped(column) && typeof value === 'string' && LARGE.test(value) ? asText(name) : name;
+}
+
+/** A NUL would end the statement, so text with one is written as its bytes. */
+function literal(value: unknown): string {
+  if (isBytes(value)) return `x'${hexOf(value)}'`;
+  if (typeof value === 'number') return String(value);
+  const text = String(value);
+  if (!text.includes('\0')) return inQuotes(text);
+  return `CAST(x'${Buffer.from(text).toString('hex')}' AS TEXT)`;
 }
 
 const DIALECT: SqlRowDialect = {
@@ -23,6 +34,14 @@ const DIALECT: SqlRowDialect = {
   contains: ({ name }, value, bind) => `instr(lower(${asText(name)}), lower(${bind(value)})) > 0`,
   startsWith: ({ name }, value, bind) => `instr(lower(${asText(name)}), lower(${bind(value)})) = 1`,
   hasBytes: () => null,
+  seek: ({ name, column }, { operator, value, bind }) => {
+    // It may be a number that JSON cannot hold, or text, which are ordered differently.
+    if (isUntyped(column) && typeof value === 'string' && LARGE.test(value))
+      throw invalidField('table', `${column.name} has no type, and ${value} may be a number or text`);
+    return `${name} ${operator} ${bind(value)}`;
+  },
+  canSeek: () => true,
+  literal,
   kinds: (names) => names.map((name) => `substr(typeof(${name}), 1, 1)`).join(' || ') || "''",
   defaults: 'DEFAULT VALUES',
 };
