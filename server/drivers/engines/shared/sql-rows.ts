@@ -55,7 +55,7 @@ export interface SqlRowDialect {
   seek(named: Named, comparison: Comparison): string;
   /** Whether seek() finds its place by a value of this column as it is read. */
   canSeek(column: Column): boolean;
-  /** A value as read, as a literal that no setting of a session changes. */
+  /** A value as read, as a literal under the usual settings of a session. */
   literal(value: unknown, column: Column): string;
   /** After the table, of a row with nothing but defaults. */
   readonly defaults: string;
