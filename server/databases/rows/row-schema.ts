@@ -44,7 +44,7 @@ export const RowsQuery = namedObject('DatabaseRowsQuery', {
 });
 export type RowsQuery = Static<typeof RowsQuery>;
 
-export const EXPORT_FORMATS = ['csv', 'jsonl', 'sql'] as const;
+const EXPORT_FORMATS = ['csv', 'jsonl', 'sql'] as const;
 export type ExportFormat = (typeof EXPORT_FORMATS)[number];
 
 export const RowsExportQuery = Type.Object({
