@@ -140,8 +140,11 @@ async function copyRange(
   const part = { fd: from, start: offset, end: end - 1, autoClose: false, highWaterMark: CHUNK_BYTES };
   let at = offset;
   for await (const chunk of fs.createReadStream('', part)) {
-    await to.write(chunk as Buffer, 0, (chunk as Buffer).length, at);
-    at += (chunk as Buffer).length;
+    const bytes = chunk as Buffer;
+    // A full disk takes a part without an error; the next write has it.
+    for (let done = 0; done < bytes.length; )
+      done += (await to.write(bytes, done, bytes.length - done, at + done)).bytesWritten;
+    at += bytes.length;
   }
   if (at !== end) throw new Error('the disk changed while it was copied');
 }
