@@ -119,7 +119,7 @@ async function creations(cloud: Cloud): Promise<Row[]> {
 
 function machines(options: RunOptions): Promise<Row[]> {
   return withCloud(options, async (cloud) => {
-    await liftQuotas(cloud, 'vms', 'vcpus');
+    await liftQuotas(cloud, 'vms', 'vcpus', 'disk_gb');
     return [...(await starts(options, cloud)), ...(await creations(cloud))];
   });
 }

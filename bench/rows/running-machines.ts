@@ -118,7 +118,7 @@ async function throughFront(options: RunOptions, cloud: Cloud): Promise<Row[]> {
 
 function runningMachines(options: RunOptions): Promise<Row[]> {
   return withCloud(options, async (cloud) => {
-    await liftQuotas(cloud, 'vms', 'vcpus');
+    await liftQuotas(cloud, 'vms', 'vcpus', 'disk_gb');
     return [...(await throughFront(options, cloud)), await idleCost(options, cloud), await listing(cloud)];
   });
 }

@@ -231,6 +231,7 @@ const limits = {
   vms: Type.Optional(Limit),
   vcpus: Type.Optional(Limit),
   memory_mb: Type.Optional(limitOf('Total of running machines; ')),
+  disk_gb: Type.Optional(limitOf('Total of the disks and snapshots of machines; ')),
   storage_bytes: Type.Optional(Limit),
   buckets: Type.Optional(Limit),
   databases: Type.Optional(Limit),

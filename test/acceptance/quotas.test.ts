@@ -47,12 +47,12 @@ describe('quotas', () => {
     const [free] = await admin.expect(200, PLANS);
     assert.deepEqual([free.name, free.follows_host, free.quotas], ['free', true, limits]);
     const disk = statfsSync(cloud.dataDir);
-    const { vms = 0, vcpus = 0, memory_mb = 0, storage_bytes = 0 } = limits;
+    const { vms = 0, vcpus = 0, memory_mb = 0, disk_gb = 0, storage_bytes = 0 } = limits;
     assert.ok(
       storage_bytes >= 2 ** 30 &&
         storage_bytes <= Math.max(2 ** 30, ((disk.blocks - disk.bfree + disk.bavail) * disk.bsize) / 2),
     );
-    assert.ok(vms >= 25 && vcpus >= 128 && memory_mb > 0, JSON.stringify(limits));
+    assert.ok(vms >= 25 && vcpus >= 128 && memory_mb > 0 && disk_gb >= 3072, JSON.stringify(limits));
     assert.deepEqual([limits['buckets'], limits['databases']], [1000, 50]);
     const types: { startable: boolean; memory_mb: number }[] = await client.expect(
       200,
@@ -98,6 +98,43 @@ describe('quotas', () => {
     assert.deepEqual([problem.quota, problem.used, problem.requested], ['vcpus', 5, 2]);
     await one.user.expect(201, '/api/vms', vm('one'));
     assert.deepEqual((await quotasOf(one)).vcpus, { limit: 6, used: 6 });
+  });
+
+  test('disks of machines count at their full size, snapshots by what they hold, many at once too', async () => {
+    const one = await member({ quotas: { disk_gb: 100 } });
+    const make = (name: string) => one.user.call('/api/vms', { json: { name, instance_type: 't2.micro' } });
+    const made = await Promise.all(['a', 'b', 'c', 'd', 'e', 'f'].map(make));
+    assert.deepEqual(count(made), { 201: 3, quota_exceeded: 3 });
+    assert.deepEqual((await quotasOf(one)).disk_gb, { limit: 100, used: 90 });
+    const vms = (await one.user.expect(200, '/api/vms')).map(({ vm_id }: { vm_id: string }) => vm_id);
+    const grow = (vm: string, disk_gb: number) =>
+      one.user.call(`/api/vms/${vm}`, { method: 'PATCH', json: { disk_gb } });
+    const grown = await Promise.all(vms.map((vm: string) => grow(vm, 39)));
+    assert.deepEqual(count(grown), { 200: 1, quota_exceeded: 2 });
+    const [{ body: refused }] = grown.filter(({ status }) => status === 403) as [Answer];
+    assert.deepEqual(
+      [refused.quota, refused.limit, refused.used, refused.requested],
+      ['disk_gb', 100, 99, 9],
+    );
+    const snap = () => one.user.call(`/api/vms/${vms[0]}/snapshots`, { json: { name: 's' } });
+    await setTerms(one, { quotas: { disk_gb: 99 } });
+    assert.equal((await snap()).body.quota, 'disk_gb');
+    await setTerms(one, { quotas: { disk_gb: 100 } });
+    // A disk that never ran holds nothing yet.
+    assert.equal((await snap()).body.size, 0);
+    assert.deepEqual((await quotasOf(one)).disk_gb, { limit: 100, used: 99 });
+    // What there is goes on working above a lowered limit.
+    await setTerms(one, { quotas: { disk_gb: 1 } });
+    const [{ snapshot_id: id }] = await one.user.expect(200, `/api/vms/${vms[0]}/snapshots`);
+    await one.user.expect(200, `/api/vms/${vms[0]}/snapshots/${id}/restore`, { method: 'POST' });
+    const small = { method: 'PATCH', json: { instance_type: 't2.small', name: 'kept' } };
+    assert.equal((await one.user.expect(200, `/api/vms/${vms[1]}`, small)).name, 'kept');
+    await one.user.expect(200, `/api/vms/${vms[0]}/snapshots/${id}`, { method: 'DELETE' });
+    await one.user.expect(200, `/api/vms/${vms[2]}/stop`, { method: 'POST' });
+    await one.user.expect(200, `/api/vms/${vms[2]}`, { method: 'DELETE' });
+    const { used } = (await quotasOf(one)).disk_gb;
+    assert.ok(used === 60 || used === 69, `${used}`);
+    assert.equal((await client.call('/api/billing/quotas')).status, 401);
   });
 
   test('bytes are refused beyond the limit, and nothing of them is kept', async () => {

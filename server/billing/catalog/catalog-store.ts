@@ -44,6 +44,8 @@ export interface QuotaRow {
   readonly storage_bytes: number | bigint;
   /** Memory of machines that run, or are about to start or stop, MiB. */
   readonly memory_mb: number;
+  /** Disks of machines with their snapshots, GB. */
+  readonly disk_gb: number;
 }
 
 /** Changes of an account's resource counts. */
@@ -71,6 +73,14 @@ const CLAIM = `${MOVE} ${COUNTED.map((name) => `AND ${COLUMNS[name]} + ? <= ?`).
 /** Memory of the account's machines that run, or are about to start or stop, MiB. */
 const MEMORY = `SELECT coalesce(sum(memory_mb), 0) FROM vms WHERE vms.account_id = b.account_id
   AND (started_at IS NOT NULL OR state IN ('starting', 'stopping'))`;
+
+/**
+ * Disks of the account's machines at their full size, also of those that are being deleted, and their
+ * snapshots, each as whole GB.
+ */
+const DISK = `SELECT coalesce(sum(disk_gb + (
+    SELECT CAST(coalesce(sum((size_bytes + 1073741823) / 1073741824), 0) AS BIGINT) FROM vm_snapshots
+    WHERE vm_snapshots.vm_id = vms.vm_id)), 0) FROM vms WHERE vms.account_id = b.account_id`;
 
 export class CatalogStore {
   readonly #reads: Reads;
@@ -176,7 +186,8 @@ export class CatalogStore {
   findQuotas(accountId: number): Awaitable<QuotaRow | undefined> {
     return this.#reads.get(
       `SELECT plan, p.quotas AS plan_quotas, b.quotas, vm_count AS vms, vcpu_count AS vcpus,
-         bucket_count AS buckets, database_count AS databases, storage_bytes, (${MEMORY}) AS memory_mb
+         bucket_count AS buckets, database_count AS databases, storage_bytes, (${MEMORY}) AS memory_mb,
+         CAST((${DISK}) AS BIGINT) AS disk_gb
        FROM billing_accounts b JOIN accounts a ON a.id = b.account_id LEFT JOIN plans p ON p.name = a.plan
        WHERE account_id = ?`,
       accountId,
@@ -230,6 +241,15 @@ export class CatalogStore {
     return {
       sql: `UPDATE billing_accounts AS b SET account_id = account_id WHERE account_id = ? AND (${MEMORY}) <= ?`,
       params: [accountId, limitMb],
+      expectChanges: 1,
+    };
+  }
+
+  /** Refuses if the account's machines have more disk than the limit, including what this commit stores. */
+  expectDisk(accountId: number, limitGb: number): Statement {
+    return {
+      sql: `UPDATE billing_accounts AS b SET account_id = account_id WHERE account_id = ? AND (${DISK}) <= ?`,
+      params: [accountId, limitGb],
       expectChanges: 1,
     };
   }

@@ -297,7 +297,7 @@ const GIB_MB = 1024;
 /** Limits of rows and small files, which cost any host almost nothing. */
 const SMALL_THINGS = { buckets: 1000, databases: 50 };
 /** Minimum for the tour and an ordinary test suite, even on the smallest host. */
-const LEAST = { vms: 25, vcpus: 128, memoryMb: 4 * GIB_MB, storageBytes: GIB };
+const LEAST = { vms: 25, vcpus: 128, memoryMb: 4 * GIB_MB, diskGb: 3 * 1024, storageBytes: GIB };
 
 /**
  * Half of memory and disk, and at least the largest machine this host can start; a small host gives more than
@@ -310,6 +310,9 @@ export function limitsOfHost({ diskBytes, memoryMb, largestMb, cores }: HostSize
     vms: Math.max(LEAST.vms, 2 * Math.floor(memoryMb / GIB_MB)),
     vcpus: Math.max(LEAST.vcpus, 16 * cores),
     memory_mb: Math.max(wholeOf(memoryMb / 2, GIB_MB), largestMb, leastMb),
+    // Disks take the space of what is written on them; the smallest limit is a machine of each type and 25
+    // of the smallest one.
+    disk_gb: Math.max(Math.floor(diskBytes / 2 / GIB), LEAST.diskGb),
     storage_bytes: Math.max(wholeOf(diskBytes / 2, GIB), LEAST.storageBytes),
     ...SMALL_THINGS,
   };

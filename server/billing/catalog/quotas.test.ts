@@ -45,7 +45,7 @@ async function openQuotas() {
   return { ...fixture, quotas, setPlan, setOwn, take, store, used };
 }
 
-const VM = { account_id: 1, vcpus: 2 };
+const VM = { account_id: 1, vcpus: 2, disk_gb: 30 };
 
 test('50 at once at a limit of 5: exactly 5', async (t) => {
   const fixture = await openQuotas();
@@ -62,7 +62,7 @@ test('50 at once at a limit of 5: exactly 5', async (t) => {
     const made = await many(claim);
     assert.equal(made.filter(Boolean).length, 5);
   }
-  const none = { memory_mb: 0, storage_bytes: 0 };
+  const none = { memory_mb: 0, disk_gb: 0, storage_bytes: 0 };
   assert.deepEqual(await fixture.used(), { ...none, vms: 5, vcpus: 10, buckets: 5, databases: 5 });
 });
 

@@ -5,10 +5,19 @@
 import { type Ages, Remembered } from '../../metadata/ages.ts';
 import type { Bus } from '../../metadata/bus.ts';
 import type { Statement } from '../../metadata/metadata.ts';
+import { turnAt } from '../../metadata/turns.ts';
 import { AppError } from '../../platform/errors.ts';
 import type { CatalogStore, Counts, QuotaRow } from './catalog-store.ts';
 
-export const QUOTAS = ['vms', 'vcpus', 'memory_mb', 'storage_bytes', 'buckets', 'databases'] as const;
+export const QUOTAS = [
+  'vms',
+  'vcpus',
+  'memory_mb',
+  'disk_gb',
+  'storage_bytes',
+  'buckets',
+  'databases',
+] as const;
 export type Quota = (typeof QUOTAS)[number];
 
 /** null: unlimited. */
@@ -33,6 +42,8 @@ interface WantedTerms {
 interface CountedVm {
   readonly account_id: number;
   readonly vcpus: number;
+  /** GB, with its snapshots. */
+  readonly disk_gb: number;
 }
 
 interface StartedVm {
@@ -62,23 +73,38 @@ export class Quotas {
   }
 
   /**
-   * The statements that claim one more machine. They, and those of the claims below, refuse the
-   * commit if another request used up the quota in the meantime: claim again then. Throws
+   * The statements that claim one more machine, behind its row. They, and those of the claims below,
+   * refuse the commit if another request used up the quota in the meantime: claim again then. Throws
    * `quota_exceeded` if the quota is used up already.
    */
-  claimVm({ account_id, vcpus }: CountedVm): Promise<readonly Statement[]> {
-    return this.#claim(account_id, { vms: 1, vcpus });
+  async claimVm({ account_id, vcpus, disk_gb }: CountedVm): Promise<readonly Statement[]> {
+    const counts = await this.#claim(account_id, { vms: 1, vcpus });
+    return [...counts, ...(await this.claimDisk(account_id, disk_gb))];
   }
 
-  releaseVm({ account_id, vcpus }: CountedVm): readonly Statement[] {
+  releaseVm({ account_id, vcpus }: Omit<CountedVm, 'disk_gb'>): readonly Statement[] {
     return [this.#store.release(account_id, { ...NONE, vms: 1, vcpus })];
   }
 
-  /** The statements that claim the virtual CPUs that a machine has more, or release those it has less. */
+  /**
+   * The statements that claim the virtual CPUs and the disk that a machine has more, or release those it has
+   * less. Must follow the statement that stores them.
+   */
   async resizeVm(before: CountedVm, after: CountedVm): Promise<readonly Statement[]> {
+    const { account_id } = after;
     const vcpus = after.vcpus - before.vcpus;
-    if (vcpus > 0) return this.#claim(after.account_id, { vcpus });
-    return vcpus === 0 ? [] : [this.#store.release(after.account_id, { ...NONE, vms: 0, vcpus: -vcpus })];
+    const disk = await this.claimDisk(account_id, after.disk_gb - before.disk_gb);
+    if (vcpus > 0) return [...(await this.#claim(account_id, { vcpus })), ...disk];
+    return vcpus === 0
+      ? disk
+      : [this.#store.release(account_id, { ...NONE, vms: 0, vcpus: -vcpus }), ...disk];
+  }
+
+  /** Must follow the statement that stores the larger disk or the snapshot. None for less disk. */
+  async claimDisk(accountId: number, moreGb: number): Promise<readonly Statement[]> {
+    if (moreGb <= 0) return [];
+    const { disk_gb: limit = null } = await this.#assertEnough(accountId, { disk_gb: moreGb });
+    return limit === null ? [] : [turnAt('accounts', accountId), this.#store.expectDisk(accountId, limit)];
   }
 
   /** Must follow the statement that starts one more machine. */
@@ -161,13 +187,17 @@ function limitsOf(row: QuotaRow): Limits {
   return { ...(JSON.parse(row.plan_quotas ?? '{}') as Limits), ...(JSON.parse(row.quotas) as Limits) };
 }
 
-const LESS_MEMORY = 'Stop another machine, use a smaller instance type';
+const LESS: Readonly<Partial<Record<Quota, string>>> = {
+  memory_mb: 'Stop another machine, use a smaller instance type',
+  disk_gb: 'Delete snapshots or machines, use an instance type with a smaller disk',
+};
 const ASK = 'administrator for a higher quota';
 
 const WORDS: Readonly<Record<Quota, string>> = {
   vms: 'virtual machines',
   vcpus: 'virtual CPUs',
   memory_mb: 'MiB of memory of running machines',
+  disk_gb: 'GB of disks and snapshots of machines',
   storage_bytes: 'stored bytes (all versions)',
   buckets: 'buckets',
   databases: 'databases',
@@ -179,7 +209,7 @@ function exceeded(quota: Quota, figures: { limit: number; used: number; requeste
     'quota_exceeded',
     `Your quota of ${limit} ${WORDS[quota]} is not enough for ${requested} more: ${used} are in use`,
     {
-      hint: `${quota === 'memory_mb' ? LESS_MEMORY : 'Delete unused resources'}, or ask your ${ASK}`,
+      hint: `${LESS[quota] ?? 'Delete unused resources'}, or ask your ${ASK}`,
       extra: { quota, limit, used, requested },
     },
   );

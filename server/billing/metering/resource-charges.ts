@@ -114,7 +114,11 @@ export function vmCharges({ usage, rating, holds, prices, quotas, ...deps }: VmC
       return [...(await quotas.resizeVm(before, after)), ...usage.vmResized(after)];
     },
 
-    diskChanged: (vm: Pick<UsedVm, 'vm_id' | 'disk_gb'>) => usage.vmDiskChanged(vm),
+    async diskChanged(before: UsedVm, after: UsedVm): Promise<readonly Statement[]> {
+      const claim = await quotas.claimDisk(after.account_id, after.disk_gb - before.disk_gb);
+      return [...claim, ...usage.vmDiskChanged(after)];
+    },
+    assertDisk: async (accountId: number, moreGb: number) => void (await quotas.claimDisk(accountId, moreGb)),
     renamed: (vm: Pick<UsedVm, 'vm_id' | 'name'>) => usage.vmRenamed(vm),
     memoryTaken: (vm: StartedVm) => quotas.claimMemory(vm),
 

@@ -120,3 +120,48 @@ test('a larger machine is held against the quota of virtual CPUs and the credits
   await assert.rejects(change(vm_id, { instance_type: 't2.small' }, eve), code('insufficient_credits'));
   await assert.rejects(change(vm_id, { disk_gb: 31 }, eve), code('insufficient_credits'));
 });
+
+test('disks and snapshots are held against the quota, also many at once, and what there is stays', async () => {
+  const dan = await fixture.newCall('dan');
+  const { accountId } = dan.principal;
+  const make = (name: string) =>
+    cloud.machines.create(again(dan), { name, instance_type: 't2.micro' }).then(({ vm_id }) => vm_id);
+  const settled = async (work: readonly Promise<unknown>[]) => {
+    const results = await Promise.allSettled(work);
+    const refused = results.flatMap((one) => (one.status === 'rejected' ? [one.reason] : []));
+    assert.ok(refused.every(code('quota_exceeded')), refused.join());
+    return results.length - refused.length;
+  };
+  await fixture.setQuotas(accountId, { disk_gb: 95 });
+  assert.equal(await settled(['a', 'b', 'c', 'd', 'e'].map(make)), 3);
+  const [a = '', b = '', c = ''] = (await fixture.store.listOf(accountId, 0, 5)).map(({ vm_id }) => vm_id);
+  // Disks left of refused machines would be orphans.
+  const guests = [...fixture.engine.guests.values()].filter(({ spec }) => [a, b, c].includes(spec.vmId));
+  assert.equal(guests.length, 3);
+  assert.equal(await settled([a, b, c].map((id) => change(id, { disk_gb: 33 }, dan))), 1);
+  const grown = (await fixture.store.listOf(accountId, 0, 5)).find(({ disk_gb }) => disk_gb === 33)?.vm_id;
+  const left = [a, b, c].filter((id) => id !== grown);
+  // A copy of the scripted engine takes 2 GB.
+  const copies = fixture.engine.snapshots.size;
+  const snap = (vmId: string) => cloud.snapshots.create(again(dan), vmId, { name: 's' });
+  assert.equal(await settled(left.map(snap)), 1);
+  assert.equal(fixture.engine.snapshots.size, copies + 1, 'a refused copy is gone');
+  const grow = (disk_gb: number) => change(grown ?? '', { disk_gb }, dan);
+  await assert.rejects(grow(34), (error: unknown) => {
+    assert.ok(isAppError(error, 'quota_exceeded'));
+    assert.deepEqual(error.extra, { quota: 'disk_gb', limit: 95, used: 95, requested: 1 });
+    return true;
+  });
+  // Above a lowered limit nothing is lost; what does not grow may change, and what is deleted is free.
+  await fixture.setQuotas(accountId, { disk_gb: 10 });
+  await change(grown ?? '', { instance_type: 't2.small', name: 'kept' }, dan);
+  await cloud.power.start(again(dan), grown ?? '');
+  await cloud.power.stop(again(dan), grown ?? '');
+  await fixture.setQuotas(accountId, { disk_gb: 95 });
+  const [full = ''] = left.filter((id) => id !== grown);
+  for (const { snapshot_id } of await cloud.snapshots.list(again(dan), full))
+    await cloud.snapshots.remove(again(dan), full, snapshot_id);
+  await cloud.power.stop(again(dan), full);
+  await cloud.deleter.remove(again(dan), full);
+  await make('f');
+});

@@ -33,8 +33,8 @@ export interface VmBilling {
   /** Current hourly price of its disk, credits, charged whether or not it runs. */
   diskPricePerHour(plan: string, vm: Pick<BilledVm, 'instance_type' | 'disk_gb'>): number;
   /**
-   * Statements for a new machine. Throws `quota_exceeded`; if the commit is refused because a concurrent
-   * change took the last of a quota, call it again.
+   * Statements for a new machine, behind its row. Throws `quota_exceeded`; if the commit is refused because a
+   * concurrent change took the last of a quota, call it again.
    */
   created(vm: BilledVm): Promise<readonly Statement[]>;
   /**
@@ -42,8 +42,13 @@ export interface VmBilling {
    * earlier price. Throws `quota_exceeded`; retried as created().
    */
   resized(before: BilledVm, after: BilledVm): Promise<readonly Statement[]>;
-  /** Statements for another size of the disk with its snapshots, GB. */
-  diskChanged(vm: Pick<BilledVm, 'vm_id' | 'disk_gb'>): readonly Statement[];
+  /**
+   * Statements for another size of the disk with its snapshots, behind the row. Throws `quota_exceeded`;
+   * retried as created().
+   */
+  diskChanged(before: BilledVm, after: BilledVm): Promise<readonly Statement[]>;
+  /** Throws `quota_exceeded` if the account's machines may not have that much more disk, GB. */
+  assertDisk(accountId: number, moreGb: number): Promise<void>;
   /** Statements for another name. */
   renamed(vm: Pick<BilledVm, 'vm_id' | 'name'>): readonly Statement[];
   /**

@@ -1,5 +1,6 @@
 /** Snapshots: copies of a machine's disk, made while it is stopped, that go back to it. */
 import type { Changes } from '../../metadata/change.ts';
+import { CommitOutcomeUnknown } from '../../metadata/metadata.ts';
 import { type Clock, formatTime } from '../../platform/clock.ts';
 import { AppError, invalidField } from '../../platform/errors.ts';
 import { newId } from '../../platform/ids.ts';
@@ -27,7 +28,7 @@ export interface SnapshotsDeps {
   readonly machines: Pick<Machines, 'findFor'>;
   readonly turns: MachineTurns;
   readonly views: VmViews;
-  readonly billing: Pick<VmBilling, 'assertCredit' | 'diskChanged'>;
+  readonly billing: Pick<VmBilling, 'assertCredit' | 'assertDisk' | 'diskChanged'>;
   readonly hypervisor: Pick<Hypervisor, 'snapshots'>;
 }
 
@@ -49,8 +50,8 @@ export class Snapshots {
 
   /**
    * Copies the disk, then commits the row: a crash in between leaves a copy that the next call about the
-   * machine's snapshots removes. Throws `vm_not_found`, `vm_not_stopped`, `quota_exceeded` for more than 10,
-   * `insufficient_credits`, `out_of_space`, `disk_missing`.
+   * machine's snapshots removes. Throws `vm_not_found`, `vm_not_stopped`, `quota_exceeded` for more than 10
+   * or more GB than the account may have, `insufficient_credits`, `out_of_space`, `disk_missing`.
    */
   create(call: MachineCall, vmId: string, input: NewVmSnapshot): Promise<VmSnapshot> {
     const name = input.name.trim();
@@ -60,6 +61,8 @@ export class Snapshots {
       const { changes, snapshotStore, clock, billing, hypervisor } = this.#deps;
       if (rows.length >= MAX_SNAPSHOTS) throw tooMany();
       await billing.assertCredit(row);
+      // Its size is known once it is there.
+      await billing.assertDisk(row.account_id, 1);
       const snapshotId = newId('snp', clock);
       const { sizeBytes } = await hypervisor.snapshots.take(vmId, snapshotId);
       const about = {
@@ -69,10 +72,16 @@ export class Snapshots {
         size_bytes: sizeBytes,
         created_at: clock.now(),
       };
-      return changes.run(call, (change) => {
+      const [before, after] = [withSnapshots(row, rows), withSnapshots(row, [...rows, about])];
+      const stored = changes.run(call, async (change) => {
         change.add(snapshotStore.insert(about));
-        change.addAll(billing.diskChanged(withSnapshots(row, [...rows, about])));
+        change.addAll(await billing.diskChanged(before, after), 'retry');
         return presented(about, true);
+      });
+      return stored.catch(async (error: unknown) => {
+        // Otherwise the next call removes it, if it has no row.
+        if (!(error instanceof CommitOutcomeUnknown)) await hypervisor.snapshots.discard(vmId, snapshotId);
+        throw error;
       });
     });
   }
@@ -100,9 +109,9 @@ export class Snapshots {
       const rows = await snapshotStore.listOf(vmId);
       assertKnown(rows, snapshotId);
       const left = rows.filter((one) => one.snapshot_id !== snapshotId);
-      const answer = await changes.run(call, (change): DeletedVmSnapshot => {
+      const answer = await changes.run(call, async (change): Promise<DeletedVmSnapshot> => {
         change.expect(snapshotStore.delete(snapshotId), notFound);
-        change.addAll(billing.diskChanged(withSnapshots(row, left)));
+        change.addAll(await billing.diskChanged(withSnapshots(row, rows), withSnapshots(row, left)));
         return { snapshot_id: snapshotId, deleted: true };
       });
       await hypervisor.snapshots.discard(vmId, snapshotId);

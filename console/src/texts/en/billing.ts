@@ -39,6 +39,7 @@ export const billing = {
     vms: 'Machines',
     vcpus: 'Machine vCPUs',
     memory_mb: 'Memory of running machines (MiB)',
+    disk_gb: 'Disks and snapshots of machines (GB)',
     storage_bytes: 'Stored bytes',
     buckets: 'Buckets',
     databases: 'Databases',
