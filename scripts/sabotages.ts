@@ -54,6 +54,22 @@ const LAST_BYTES = `
 
 export const SABOTAGES: readonly Sabotage[] = [
   {
+    name: 'audit-kill: the entry is stored after its effect',
+    test: 'audit-kill',
+    pattern: 'with SQLite',
+    rounds: 3,
+    sees: /left the effects, right the log/,
+    edits: [
+      {
+        file: 'server/http/audited.ts',
+        find: `
+      this.#isRecorded = true;`,
+        replace: `
+      if (status > 0) return record(response);`,
+      },
+    ],
+  },
+  {
     name: 'kill: acknowledged before COMMIT',
     test: 'kill',
     rounds: 6,

@@ -108,6 +108,8 @@ describe('an entry', () => {
     await admin.expect(200, `/api/admin/accounts/${id}/credits`, { json: { amount: 2, reason: 'prize' } });
     const { detail } = await entryOf(anyone.as(api_key), 'adminAdjustCredits');
     assert.deepEqual(detail, { amount: 2, reason: 'prize' });
+    const made = await admin.expect(201, '/api/admin/invitations', { json: { label: 'class 7b' } });
+    assert.equal((await entryOf(admin, 'adminCreateInvitation')).target, made.id);
   });
 
   test('of what a right is lacking for', async () => {

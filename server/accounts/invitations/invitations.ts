@@ -99,8 +99,10 @@ export class Invitations {
     if (problems[0] !== undefined)
       throw new AppError('invalid_request', saying(problems), { fields: problems });
     const making = this.#making(call, { isMailed, lifeSeconds: body.expires_in });
-    const [made] = await changes.run(call, (change) => this.#add(change, [body], making));
-    return made as CreatedInvitation;
+    return changes.run(call, (change) => {
+      const [made] = this.#add(change, [body], making);
+      return made as CreatedInvitation;
+    });
   }
 
   /**
@@ -121,8 +123,7 @@ export class Invitations {
     if (problems.length > 0) throw refusal(problems);
     const wanted = rows.map((row) => row.wanted);
     const making = this.#making(call, { isMailed, lifeSeconds });
-    const made = await this.#deps.changes.run(call, (change) => this.#add(change, wanted, making));
-    return { invitations: made };
+    return this.#deps.changes.run(call, (change) => ({ invitations: this.#add(change, wanted, making) }));
   }
 
   /**
