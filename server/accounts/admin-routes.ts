@@ -62,7 +62,7 @@ function accountRoutes(administration: Administration): Route[] {
       permission: 'admin',
       body: shapes.AdminCreateBody,
       responses: { 201: shapes.Account },
-      errors: ['username_taken', 'email_taken', 'overloaded'],
+      errors: ['username_taken', 'email_taken', 'password_required', 'overloaded'],
       handler: (call) => {
         const { username, email, password, is_admin: isAdmin } = call.body;
         const { address } = call.request;

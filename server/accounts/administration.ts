@@ -75,11 +75,13 @@ export class Administration {
     return this.#present(await this.#shown(await this.#find(accountId)));
   }
 
-  /** Errors as Accounts.create. */
-  create(
-    recorder: Recorder,
+  /** Throws `password_required` for an administrator, and the errors of Accounts.create. */
+  async create(
+    recorder: Recorder & { readonly principal?: Principal },
     fields: NewAccount & { readonly isAdmin?: boolean | undefined },
   ): Promise<Account> {
+    if (fields.isAdmin === true && recorder.principal !== undefined)
+      await this.#deps.checks.assertFresh(recorder.principal);
     return this.#deps.accounts.create(recorder, fields, { isAdmin: fields.isAdmin ?? false });
   }
 

@@ -127,8 +127,8 @@ export async function accountsPart({
   const sessionStore = new SessionStore({ reads: metadata });
   const checks = new PasswordChecks({ ...shared, sessionStore });
   const apiKeys = new ApiKeys({ ...shared, checks });
-  const accessKeys = new AccessKeys({ ...shared, maxKeys: config.maxAccessKeys, dataUrl });
-  const clientLogins = new ClientLogins({ ...shared, accessKeys, authenticator, apiUrl });
+  const accessKeys = new AccessKeys({ ...shared, checks, maxKeys: config.maxAccessKeys, dataUrl });
+  const clientLogins = new ClientLogins({ ...shared, checks, accessKeys, authenticator, apiUrl });
   const registration = registrationOf(config);
   const resetLinkStore = new ResetLinkStore({ reads: metadata });
   const written = { announce, log: log.info.bind(log), apiUrl, mailUrl, outbox };

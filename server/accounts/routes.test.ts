@@ -356,6 +356,7 @@ test('a session shows and changes what opens the account only 15 minutes after t
     ['DELETE /api/account', undefined],
     ['POST /api/account/api-key', {}],
     ['PATCH /api/account', { email }],
+    ['POST /api/account/access-keys', { name: 'outlives it', scopes: ['*'] }],
   ] as const;
   for (const [line, body] of guarded) {
     const refused = await call(line, { headers, body });
@@ -378,10 +379,8 @@ test('a session shows and changes what opens the account only 15 minutes after t
   fixture.clock.advance(15 * MINUTE);
   assert.equal((await call('GET /api/account', { headers })).body.api_key, null);
   const changed = { password: `${password}!`, current_password: password };
-  assert.equal(
-    (await call('PATCH /api/account', { headers, body: changed })).body.api_key,
-    rotated.body.api_key,
-  );
+  const renewed = await call('PATCH /api/account', { headers, body: changed });
+  assert.equal(renewed.body.api_key, rotated.body.api_key);
   assert.equal((await call('DELETE /api/account', { headers })).status, 200);
 });
 
@@ -396,4 +395,6 @@ test('an administrator in a session is asked for the password before the key of 
   assert.equal((await show()).body.api_key, key);
   fixture.clock.advance(15 * 60_000);
   assert.equal((await show()).body.code, 'password_required');
+  const body = { username: `${username}-2`, email: 'x2@example.com', is_admin: true };
+  assert.equal((await call('POST /api/admin/accounts', { headers, body })).body.code, 'password_required');
 });

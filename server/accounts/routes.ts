@@ -286,12 +286,13 @@ function accessKeyRoutes({ accessKeys }: AccountRoutesDeps): Route[] {
       tag: 'accounts',
       summary: 'Create an access key',
       description:
-        'The key and its S3 secret are shown only once. A key cannot create one with more rights than its own.',
+        'The key and its S3 secret are shown only once. A key cannot create one with more rights than its own; a ' +
+        'session needs a password given in the last 15 minutes.',
       permission: 'account:write',
       body: shapes.AccessKeyBody,
       maxBodyBytes: 256 * 1024, // a hundred prefixes
       responses: { 201: shapes.CreatedAccessKey },
-      errors: ['too_many_access_keys'],
+      errors: ['password_required', 'too_many_access_keys'],
       handler: (call) => accessKeys.create(call, call.body),
     }),
     defineRoute({

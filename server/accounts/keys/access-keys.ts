@@ -8,6 +8,7 @@ import { newId, randomBase62, randomSecret } from '../../platform/ids.ts';
 import type { Sealer } from '../../platform/master-key.ts';
 import type { AccessKey, AccessKeyBody, CreatedAccessKey } from '../schema.ts';
 import { s3SecretContext } from '../sign-in/authenticator.ts';
+import type { PasswordChecks } from '../sign-in/password-checks.ts';
 import type { AccountStore, KeyRow } from '../store.ts';
 import { assertCouldHaveMade, assertCovered, type KeyRights, readExpiry } from './access-key-limits.ts';
 import { hashSecret, newApiKey } from './api-key-text.ts';
@@ -19,6 +20,7 @@ export interface AccessKeysDeps {
   readonly changes: Changes;
   readonly clock: Clock;
   readonly sealer: Sealer;
+  readonly checks: Pick<PasswordChecks, 'assertFresh'>;
   /** Maximum number of access keys per account. */
   readonly maxKeys: number;
   /** URL of the S3 endpoint, without a slash at the end. */
@@ -42,10 +44,19 @@ export class AccessKeys {
   }
 
   /**
-   * Throws `invalid_request`, `scope_required` (more than the caller's own credential may, or for longer),
-   * `too_many_access_keys`.
+   * A session needs a fresh password, because the key outlives it and is never asked for one. Throws
+   * `password_required`, and the errors of issue().
    */
   async create(call: Call, body: AccessKeyBody): Promise<CreatedAccessKey> {
+    await this.#deps.checks.assertFresh(call.principal);
+    return this.issue(call, body);
+  }
+
+  /**
+   * For a caller whose password was checked before. Throws `invalid_request`, `scope_required` (more than
+   * the caller's own credential may, or for longer), `too_many_access_keys`.
+   */
+  async issue(call: Call, body: AccessKeyBody): Promise<CreatedAccessKey> {
     const { store, changes, clock, sealer, maxKeys, dataUrl } = this.#deps;
     if (!body.name.isWellFormed() || /\p{Cc}/u.test(body.name)) {
       throw invalidField('name', 'must not contain control characters');

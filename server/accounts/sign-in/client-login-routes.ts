@@ -26,6 +26,7 @@ function browserRoutes(logins: ClientLogins): Route[] {
       permission: 'account:write',
       body: shapes.ApprovalBody,
       responses: { 201: shapes.IssuedCode },
+      errors: ['password_required'],
       handler: ({ principal, body }) =>
         logins.approve(principal, {
           name: body.name,
@@ -103,7 +104,7 @@ function deviceRoutes(logins: ClientLogins): Route[] {
       permission: 'account:write',
       body: shapes.DecisionBody,
       responses: { 200: Empty },
-      errors: ['login_code_not_found'],
+      errors: ['login_code_not_found', 'password_required'],
       handler: ({ principal, body }) =>
         logins.decideDevice(principal, {
           typed: body.user_code,

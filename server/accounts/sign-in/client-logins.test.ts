@@ -169,3 +169,14 @@ test('a name that could pretend to be another is refused', async () => {
     await assert.rejects(ask(), refusedAs('invalid_request'), JSON.stringify(name));
   }
 });
+
+test('a session approves only 15 minutes after its password, and refuses at any time', async () => {
+  const { principal } = await signedIn();
+  fixture.clock.advance(15 * 60_000);
+  await assert.rejects(approved(principal), refusedAs('password_required'));
+  const device = await logins.beginDevice({ name: 'CLI', scopes: ALL, address: '192.0.2.1' });
+  const decide = (isApproved: boolean) =>
+    logins.decideDevice(principal, { typed: device.user_code, isApproved });
+  await assert.rejects(decide(true), refusedAs('password_required'));
+  assert.deepEqual(await decide(false), {});
+});

@@ -24,6 +24,7 @@ import {
   shownCode,
 } from './device-logins.ts';
 import { LoginThrottle } from './login-throttle.ts';
+import type { PasswordChecks } from './password-checks.ts';
 
 /** Short, because a program on the same computer redeems the code immediately. */
 const CODE_MS = 60_000;
@@ -57,7 +58,8 @@ interface Code {
 export interface ClientLoginsDeps {
   readonly tokens: ShortTokens;
   readonly clock: Clock;
-  readonly accessKeys: Pick<AccessKeys, 'create'>;
+  readonly accessKeys: Pick<AccessKeys, 'issue'>;
+  readonly checks: Pick<PasswordChecks, 'assertFresh'>;
   readonly authenticator: Pick<Authenticator, 'isCurrent'>;
   /** Base URL of the API and the console, without a slash at the end. */
   readonly apiUrl: () => string;
@@ -77,7 +79,7 @@ export class ClientLogins {
   /**
    * A code for the program that listens at `redirectUri`, valid once, for 60 s, and only with the
    * verifier of `challenge`. Rejects with `invalid_request`, `scope_required` (more than the
-   * caller's own credential may).
+   * caller's own credential may), `password_required`.
    */
   async approve(
     principal: Principal,
@@ -91,6 +93,7 @@ export class ClientLogins {
       );
     }
     const grant = this.#grantOf(principal, granted);
+    await this.#deps.checks.assertFresh(principal);
     const code = randomSecret(32).toString('base64url');
     const content: Code = { grant, challenge, redirectUri };
     const token = {
@@ -148,7 +151,7 @@ export class ClientLogins {
 
   /**
    * Approves or denies the login with this code, limited to the caller's own rights. Rejects like
-   * `findDevice`, and with `scope_required`.
+   * `findDevice`, and with `scope_required`, `password_required`.
    */
   async decideDevice(
     principal: Principal,
@@ -158,6 +161,7 @@ export class ClientLogins {
     const login = await this.#devices.undecided(typed);
     if (login === undefined) throw this.#wrongGuess(principal);
     const { name, scopes } = login;
+    if (isApproved) await this.#deps.checks.assertFresh(principal);
     const decision = isApproved ? this.#grantOf(principal, { name, scopes, expiresIn }) : 'refused';
     // A concurrent request may have decided.
     if (!(await this.#devices.decide(typed, decision))) throw this.#wrongGuess(principal);
@@ -185,7 +189,7 @@ export class ClientLogins {
       throw invalidGrant('The session that approved this log-in has ended');
     }
     const limits = principal.bucketLimits?.map(({ bucket, prefix }) => ({ name: bucket, prefix }));
-    const key = await accessKeys.create(
+    const key = await accessKeys.issue(
       { principal, record: recorder.record },
       {
         name,
