@@ -1,9 +1,18 @@
 /**
  * Unsupported settings. Clients such as Terraform and rclone read many bucket settings: each
- * responds like AWS for an unset one. Setting one is refused, so that nobody relies on it.
+ * responds like AWS for an unset one. Setting one is refused, so that nobody relies on it, but to what it is.
  */
 
-import { bareDocument, type S3Code, S3Error, type XmlNode, xmlDocument } from '../../libs/s3-wire/index.ts';
+import {
+  bareDocument,
+  parseXml,
+  type S3Code,
+  S3Error,
+  textOf,
+  type XmlElement,
+  type XmlNode,
+  xmlDocument,
+} from '../../libs/s3-wire/index.ts';
 import { type Action, bucketOf, type S3Answer, type S3Call, type S3Operation } from './s3-call.ts';
 
 /** The actions for reading them, if AWS' name is not `s3:GetBucket` and the name of the parameter. */
@@ -60,6 +69,11 @@ const REMOVED = [
   ['DeleteBucketReplication', 's3:PutReplicationConfiguration', 'replication'],
 ] as const;
 
+function refuseLimited({ who: { caller } }: S3Call): void {
+  if (caller.bucketLimits !== null)
+    throw new S3Error('AccessDenied', 'This key is limited to certain buckets');
+}
+
 const REMOVALS: readonly S3Operation[] = REMOVED.map(([name, action, query]) => ({
   name,
   action,
@@ -67,9 +81,8 @@ const REMOVALS: readonly S3Operation[] = REMOVED.map(([name, action, query]) => 
   level: 'bucket',
   query: [query],
   permission: 'storage:admin',
-  run: ({ who: { caller } }: S3Call) => {
-    if (caller.bucketLimits !== null)
-      throw new S3Error('AccessDenied', 'This key is limited to certain buckets');
+  run: (call: S3Call) => {
+    refuseLimited(call);
     return { status: 204 };
   },
 }));
@@ -90,7 +103,62 @@ const READS: readonly S3Operation[] = Object.entries(EMPTY).map(([name, empty]) 
   },
 }));
 
-export const ABSENT_OPERATIONS: readonly S3Operation[] = [...READS, ...REMOVALS];
+/**
+ * Setting what holds anyway: Terraform and SDKs end such a setting so, as these have no DELETE. The text of
+ * `value` must be `is`, or, without one, the document must be empty.
+ */
+const DEFAULTS: readonly {
+  readonly name: string;
+  readonly action: Action;
+  readonly query: string;
+  readonly root: string;
+  readonly value?: readonly [name: string, is: string];
+}[] = [
+  { name: 'PutBucketLogging', action: 's3:PutBucketLogging', query: 'logging', root: 'BucketLoggingStatus' },
+  {
+    name: 'PutBucketNotificationConfiguration',
+    action: 's3:PutBucketNotification',
+    query: 'notification',
+    root: 'NotificationConfiguration',
+  },
+  {
+    name: 'PutBucketAccelerateConfiguration',
+    action: 's3:PutAccelerateConfiguration',
+    query: 'accelerate',
+    root: 'AccelerateConfiguration',
+    value: ['Status', 'Suspended'],
+  },
+  {
+    name: 'PutBucketRequestPayment',
+    action: 's3:PutBucketRequestPayment',
+    query: 'requestPayment',
+    root: 'RequestPaymentConfiguration',
+    value: ['Payer', 'BucketOwner'],
+  },
+];
+const DEFAULT_MAX_BYTES = 16 * 1024;
+
+const isDefault = (document: XmlElement, value: readonly [string, string] | undefined) =>
+  value === undefined ? document.children.length === 0 : textOf(document, value[0])?.trim() === value[1];
+
+const SET_TO_DEFAULTS: readonly S3Operation[] = DEFAULTS.map(({ name, action, query, root, value }) => ({
+  name,
+  action,
+  method: 'PUT',
+  level: 'bucket',
+  query: [query],
+  permission: 'storage:admin',
+  run: async (call: S3Call): Promise<S3Answer> => {
+    refuseLimited(call);
+    await bucketOf(call);
+    const document = parseXml(await call.what.body.whole(DEFAULT_MAX_BYTES), DEFAULT_MAX_BYTES);
+    if (document.name !== root) throw new S3Error('MalformedXML');
+    if (!isDefault(document, value)) return refuseAbsent(query);
+    return { status: 200 };
+  },
+}));
+
+export const ABSENT_OPERATIONS: readonly S3Operation[] = [...READS, ...SET_TO_DEFAULTS, ...REMOVALS];
 
 /** The refusal of a call to IAM, STS or SNS, in the form that SDKs read. */
 export function otherServiceDocument({ code, message }: S3Error, requestId: string): string {

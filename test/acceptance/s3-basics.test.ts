@@ -106,7 +106,7 @@ describe('buckets', () => {
     for (const query of ['website', 'replication', 'tagging']) {
       assert.equal((await s3.call('GET', `/${bucket}`, { query })).status, 404, query);
     }
-    for (const query of [...empty, 'replication', 'website']) {
+    for (const query of ['analytics', 'inventory', 'metrics', 'replication', 'website']) {
       await s3.refused(501, 'NotImplemented', ['PUT', `/${bucket}`, { query, body: '<x/>' }]);
     }
     await put('o', 'x');

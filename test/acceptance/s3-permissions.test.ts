@@ -40,6 +40,12 @@ const XML: Readonly<Record<string, string>> = {
     '<Retention><Mode>GOVERNANCE</Mode><RetainUntilDate>2999-01-01T00:00:00Z</RetainUntilDate></Retention>',
   PutObjectLegalHold: '<LegalHold><Status>ON</Status></LegalHold>',
   PutBucketTagging: '<Tagging><TagSet></TagSet></Tagging>',
+  PutBucketLogging: '<BucketLoggingStatus/>',
+  PutBucketNotificationConfiguration: '<NotificationConfiguration/>',
+  PutBucketAccelerateConfiguration:
+    '<AccelerateConfiguration><Status>Suspended</Status></AccelerateConfiguration>',
+  PutBucketRequestPayment:
+    '<RequestPaymentConfiguration><Payer>BucketOwner</Payer></RequestPaymentConfiguration>',
   PutBucketPolicy: policy(statement('guarded', { Effect: 'Deny', Action: 's3:PutObject' })),
   PutPublicAccessBlock: '<PublicAccessBlockConfiguration></PublicAccessBlockConfiguration>',
   PutBucketOwnershipControls:

@@ -61,6 +61,32 @@ describe('buckets', () => {
     assert.deepEqual(await list('eu-west-2'), []);
   });
 
+  test('take what they have anyway of what is not offered, and nothing else', async () => {
+    const settings = [
+      [
+        'logging',
+        'BucketLoggingStatus',
+        '',
+        '<LoggingEnabled><TargetBucket>b</TargetBucket></LoggingEnabled>',
+      ],
+      ['notification', 'NotificationConfiguration', '', '<EventBridgeConfiguration/>'],
+      ['accelerate', 'AccelerateConfiguration', '<Status>Suspended</Status>', '<Status>Enabled</Status>'],
+      [
+        'requestPayment',
+        'RequestPaymentConfiguration',
+        '<Payer>BucketOwner</Payer>',
+        '<Payer>Requester</Payer>',
+      ],
+    ] as const;
+    for (const [query, root, unset, set] of settings) {
+      const put = (content: string) => ({ query, body: `<${root} xmlns="urn:x">${content}</${root}>` });
+      await s3.ok('PUT', `/${bucket}`, put(unset));
+      await s3.refused(501, 'NotImplemented', ['PUT', `/${bucket}`, put(set)]);
+      await s3.refused(400, 'MalformedXML', ['PUT', `/${bucket}`, { query, body: '<x/>' }]);
+      await s3.ok('GET', `/${bucket}`, { query });
+    }
+  });
+
   test('lose a website and a replication that they never had', async () => {
     for (const query of ['website', 'replication']) {
       assert.equal((await s3.ok('DELETE', `/${bucket}`, { query })).status, 204);
