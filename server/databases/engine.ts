@@ -128,6 +128,12 @@ export interface RowChanges {
   readonly signal: AbortSignal;
 }
 
+/** All rows of a statement, as they are at one moment. */
+export interface Scan extends Pick<Query, 'statement' | 'params' | 'signal'> {
+  /** Receives the next rows, as in QueryResult; the engine reads on when it has resolved. */
+  readonly onRows: (rows: readonly (readonly unknown[])[]) => Promise<void>;
+}
+
 export interface Table {
   readonly name: string;
   /** The table's schema; null if the engine has none. */
@@ -139,6 +145,8 @@ export interface Table {
     readonly nullable: boolean;
     readonly default: string | null;
     readonly primary_key: boolean;
+    /** Computed from other columns, so that it takes no values; missing: false. */
+    readonly generated?: boolean;
   }[];
   readonly indexes: readonly {
     readonly name: string;
@@ -231,6 +239,11 @@ export interface Engine {
   /** Throws QueryFailed, AppError `query_timeout`. */
   query(database: EngineDatabase, query: Query): Promise<QueryResult>;
   tables(database: EngineDatabase, signal: AbortSignal): Promise<JsonText<readonly Table[]>>;
+  /**
+   * Reads all rows of a statement, some at a time, in one snapshot, for an hour at most. Throws the errors of
+   * query() and those of `onRows`. Missing: rows are read by query() only.
+   */
+  scan?(database: EngineDatabase, scan: Scan): Promise<void>;
   /**
    * Runs all statements in one transaction, in order. Throws RowNotChanged, as well as QueryFailed
    * and `query_timeout`; nothing is changed then. Missing: rows are changed by query() only.

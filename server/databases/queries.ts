@@ -10,6 +10,7 @@ import {
   QueryFailed,
   type QueryResult,
   RowNotChanged,
+  type Scan,
   type Table,
 } from './engine.ts';
 import type { EngineDescription } from './engine-description.ts';
@@ -27,6 +28,8 @@ const MAX_BYTES = 4 * 2 ** 20;
 const TIMEOUT_MS = 10_000;
 /** Concurrent queries per account: result rows are in memory more than once. */
 const AT_ONCE = 8;
+/** The same of scans, which may take an hour. */
+const SCANS_AT_ONCE = 2;
 
 interface QueryCall {
   readonly input: NewQuery;
@@ -52,6 +55,7 @@ export interface QueriesDeps {
 export class Queries {
   readonly #deps: QueriesDeps;
   readonly #turns = new KeyedSemaphore<number>(AT_ONCE);
+  readonly #scans = new KeyedSemaphore<number>(SCANS_AT_ONCE);
   readonly #running = new RunningQueries();
 
   constructor(deps: QueriesDeps) {
@@ -129,6 +133,23 @@ export class Queries {
       if (engine.change === undefined) throw invalidField('changes', `are not supported by ${name}`);
       try {
         await engine.change(lifecycle.inEngine(row), { statements, timeoutMs: TIMEOUT_MS, signal });
+      } catch (error) {
+        throw this.#asError(error, { databaseId, engine: name });
+      }
+    });
+  }
+
+  /** All rows of a statement in one snapshot; an account's scans beyond two are queued. Throws as run(). */
+  scan(principal: Principal, databaseId: string, scan: Scan): Promise<void> {
+    return this.#scans.run(principal.accountId, scan.signal, async () => {
+      const { owned, engines, lifecycle } = this.#deps;
+      const row = await owned.findLive(principal, databaseId);
+      assertReadable(row);
+      const { engine: name } = row;
+      const engine = engines.get(name);
+      if (engine.scan === undefined) throw invalidField('table', `cannot be read as a whole from ${name}`);
+      try {
+        await engine.scan(lifecycle.inEngine(row), scan);
       } catch (error) {
         throw this.#asError(error, { databaseId, engine: name });
       }

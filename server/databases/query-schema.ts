@@ -69,6 +69,9 @@ const TableColumn = namedObject('DatabaseTableColumn', {
   nullable: Type.Boolean(),
   default: textOrNull('Default value as SQL'),
   primary_key: Type.Boolean(),
+  generated: Type.Optional(
+    Type.Boolean({ description: 'Computed from other columns, so that it takes no values; missing: false' }),
+  ),
 });
 const TableIndex = namedObject('DatabaseTableIndex', {
   name: Type.String(),

@@ -1,8 +1,9 @@
-/** All rows of a table as text: CSV, JSON lines or SQL, page after page. */
+/** All rows of a table as text, in one snapshot: CSV, JSON lines or SQL. */
 import type { Principal } from '../../calls/principal.ts';
 import type { Table } from '../engine.ts';
 import type { Egress } from '../life/egress.ts';
 import type { OwnedDatabases } from '../life/owned-databases.ts';
+import { assertReadable, type DatabaseTurns } from '../life/states.ts';
 import { isBytes, type RowLanguage } from './row-language.ts';
 import type { ExportFormat } from './row-schema.ts';
 import type { Rows } from './rows.ts';
@@ -10,7 +11,8 @@ import type { Rows } from './rows.ts';
 export interface RowExportsDeps {
   readonly owned: OwnedDatabases;
   readonly rows: Rows;
-  readonly egress: Pick<Egress, 'counted'>;
+  readonly turns: Pick<DatabaseTurns, 'during'>;
+  readonly egress: Pick<Egress, 'count'>;
 }
 
 interface Wanted {
@@ -18,12 +20,13 @@ interface Wanted {
   readonly schema?: string | undefined;
   readonly format: ExportFormat;
   readonly signal: AbortSignal;
+  /** Called before the first bytes, and gives what takes them one after another. */
+  readonly open: (about: RowExport) => (bytes: Uint8Array) => Promise<void>;
 }
 
 export interface RowExport {
   readonly fileName: string;
   readonly contentType: string;
-  readonly bytes: AsyncIterable<Uint8Array>;
 }
 
 type Row = readonly unknown[];
@@ -54,29 +57,40 @@ export class RowExports {
     this.#deps = deps;
   }
 
-  /** Rejects like Rows.read(), before any byte, if the first page cannot be read. */
-  async start(
+  /**
+   * Resolves when the last bytes have been taken. Throws the errors of Queries.scan(), and when the database
+   * is deleted meanwhile; if `open` was called by then, its receiver has only a part.
+   */
+  async send(
     principal: Principal,
     databaseId: string,
-    { table: name, schema, format, signal }: Wanted,
-  ): Promise<RowExport> {
-    const { owned, rows, egress } = this.#deps;
-    const input = schema === undefined ? { table: name } : { table: name, schema };
-    const { table, language, pages } = await rows.exported(principal, databaseId, { input, signal });
+    { table: name, schema, format, signal, open }: Wanted,
+  ): Promise<void> {
+    const { owned, rows, turns, egress } = this.#deps;
     const database = await owned.findLive(principal, databaseId);
-    const written = FORMATS[format];
-    const rest = pages[Symbol.asyncIterator]();
-    let next = await rest.next();
-    async function* pieces() {
-      if (written.head !== undefined) yield Buffer.from(written.head(table));
-      for (; next.done !== true; next = await rest.next())
-        yield Buffer.from(next.value.map((row) => written.row(table, row, language)).join(''));
-    }
-    return {
-      fileName: `${database.name}-${table.name}.${format}`,
-      contentType: written.type,
-      bytes: egress.counted(databaseId, pieces()),
+    assertReadable(database);
+    const input = schema === undefined ? { table: name } : { table: name, schema };
+    const work = async (either: AbortSignal) => {
+      const found = await rows.exported(principal, databaseId, { input, signal: either });
+      const { table, language } = found;
+      const { type: contentType, head, row: written } = FORMATS[format];
+      let take: ReturnType<Wanted['open']> | null = null;
+      const send = async (text: string) => {
+        if (take === null) {
+          take = open({ fileName: `${database.name}-${table.name}.${format}`, contentType });
+          text = `${head?.(table) ?? ''}${text}`;
+        }
+        const bytes = Buffer.from(text);
+        egress.count(databaseId, bytes.length);
+        await take(bytes);
+        either.throwIfAborted();
+      };
+      const onRows = (page: readonly Row[]) =>
+        send(page.map((row) => written(table, row, language)).join(''));
+      await found.rows(onRows, either);
+      if (take === null) await send('');
     };
+    await turns.during([databaseId], work, signal);
   }
 }
 

@@ -29,10 +29,9 @@ export interface RowsAsk {
   readonly filter: readonly RowFilter[];
   /** The key is appended to the order, so that pages do not overlap. */
   readonly sort: readonly { readonly column: string; readonly descending?: boolean }[];
-  readonly limit: number;
+  /** Missing: all. */
+  readonly limit?: number;
   readonly skip: number;
-  /** Only rows after the one whose key has these values, in the order of the key. */
-  readonly after?: readonly unknown[] | undefined;
 }
 
 export type RowValues = Readonly<Record<string, unknown>>;
@@ -66,8 +65,6 @@ export interface RowLanguage {
   change(table: Table, change: RowChange): RowStatement;
   /** Columns that identify a row; empty: rows cannot be changed. */
   keyOf(table: Table): readonly string[];
-  /** The first column of the key whose values, as read, do not tell what follows; undefined: none. */
-  unseekable(table: Table): string | undefined;
   /** One INSERT that makes the row again, without a line end; the row as present() gives it. */
   insertText?(table: Table, row: readonly unknown[]): string;
 }

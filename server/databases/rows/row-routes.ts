@@ -1,12 +1,12 @@
 /** Rows of a table over REST. */
 
-import { pipeline } from 'node:stream/promises';
+import { once } from 'node:events';
 import { contentDisposition } from '../../http/response.ts';
-import { defineRoute, type Route, TicketField } from '../../http/route.ts';
+import { defineRoute, type Route, type RouteInput, TicketField } from '../../http/route.ts';
 import { Type } from '../../platform/json/json-schema.ts';
 import { closeOf } from '../content-routes.ts';
 import { DatabasePath } from '../schema.ts';
-import type { RowExports } from './row-exports.ts';
+import type { RowExport, RowExports } from './row-exports.ts';
 import {
   ChangedRows,
   type ExportFormat,
@@ -85,8 +85,8 @@ function exportRoute(rowExports: RowExports): Route {
     tag: 'databases',
     summary: 'Download all rows of a table as CSV, JSON lines or SQL',
     description:
-      'In the order of the key, which the table needs. Not a snapshot: rows that change meanwhile may be in it or ' +
-      'not; a dump is one. If it fails midway, the connection closes before the end of the response.',
+      'One snapshot, in the order of the key where the table has one, for at most an hour. If it fails midway, the ' +
+      'connection closes before the end of the response.',
     permission: 'databases:write',
     params: DatabasePath,
     query: Type.Object({ ...RowsExportQuery.properties, ticket: TicketField }),
@@ -94,18 +94,35 @@ function exportRoute(rowExports: RowExports): Route {
     produces: 'bytes',
     responses: { 200: Type.String({ format: 'binary' }) },
     errors: ERRORS,
-    handler: async ({ principal, params, query, request, reply }) => {
-      const { table, schema, format = 'csv' } = query;
-      const wanted = { table, schema, format: format as ExportFormat, signal: closeOf(reply) };
-      const { bytes, contentType, fileName } = await rowExports.start(principal, params.database_id, wanted);
-      const headers = request.responseHeaders;
-      headers['content-type'] = contentType;
-      headers['content-disposition'] = contentDisposition('attachment', fileName);
-      headers['cache-control'] = 'no-store';
-      reply.hijack();
-      reply.raw.writeHead(200, headers);
-      // A client must not take what was cut off as complete.
-      await pipeline(bytes, reply.raw).catch(() => reply.raw.destroy());
-    },
+    handler: (input) => send(rowExports, input),
   });
+}
+
+type ExportInput = RouteInput<{ database_id: string }, RowsExportQuery, unknown>;
+
+/** A client must not take what was cut off as complete: the connection closes without the last chunk. */
+async function send(rowExports: RowExports, { principal, params, query, request, reply }: ExportInput) {
+  const { table, schema, format = 'csv' } = query;
+  const { raw } = reply;
+  let isOpen = false;
+  const open = ({ contentType, fileName }: RowExport) => {
+    isOpen = true;
+    const headers = request.responseHeaders;
+    headers['content-type'] = contentType;
+    headers['content-disposition'] = contentDisposition('attachment', fileName);
+    headers['cache-control'] = 'no-store';
+    reply.hijack();
+    raw.writeHead(200, headers);
+    return async (bytes: Uint8Array) => {
+      if (bytes.length > 0 && !raw.write(bytes)) await Promise.race([once(raw, 'drain'), once(raw, 'close')]);
+    };
+  };
+  const wanted = { table, schema, format: format as ExportFormat, signal: closeOf(reply), open };
+  try {
+    await rowExports.send(principal, params.database_id, wanted);
+    raw.end();
+  } catch (error) {
+    if (!isOpen) throw error;
+    raw.destroy();
+  }
 }

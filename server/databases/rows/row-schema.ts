@@ -61,6 +61,8 @@ export const RowsExportQuery = Type.Object({
   ),
 });
 
+export type RowsExportQuery = Static<typeof RowsExportQuery>;
+
 const Statement = namedObject('DatabaseRowStatement', {
   statement: Type.Optional(Type.String({ description: 'SQL with placeholders' })),
   command: Type.Optional(

@@ -7,7 +7,7 @@ import type { Engines } from '../engines.ts';
 import type { OwnedDatabases } from '../life/owned-databases.ts';
 import type { Queries } from '../queries.ts';
 import type { QueryResponse } from '../query-schema.ts';
-import type { RowChange, RowFilter, RowLanguage, RowStatement, RowsAsk } from './row-language.ts';
+import type { FoundRows, RowChange, RowFilter, RowLanguage, RowStatement } from './row-language.ts';
 import {
   type ChangedRows,
   ROWS_LIMIT,
@@ -18,8 +18,6 @@ import {
 
 /** Rows are converted on the event loop, which blocks other requests: few at a time. */
 const PAGE_BYTES = 512 * 1024;
-/** Rows of a page of an export. */
-const EXPORT_ROWS = 1000;
 const ROW_BYTES = 4 * 2 ** 20;
 
 export interface RowsDeps {
@@ -42,7 +40,7 @@ interface Found {
 export interface ExportedTable {
   readonly table: Table;
   readonly language: RowLanguage;
-  readonly pages: AsyncIterable<readonly (readonly unknown[])[]>;
+  readonly rows: (onRows: (rows: FoundRows['rows']) => Promise<void>, signal: AbortSignal) => Promise<void>;
 }
 
 export class Rows {
@@ -108,47 +106,22 @@ export class Rows {
     };
   }
 
-  /**
-   * All rows by pages in the order of the key, of which one is in memory. Not one snapshot: each
-   * page reads anew. Throws `invalid_request` for a table without a key that tells what follows.
-   */
+  /** The table, its language, and a function that gives all rows of it in one snapshot. */
   async exported(
     principal: Principal,
     databaseId: string,
     { input, signal }: Call<Pick<RowsQuery, 'table' | 'schema'>>,
   ): Promise<ExportedTable> {
-    const { table, language, about } = await this.#find(principal, databaseId, { input, signal });
-    const key = language.keyOf(table);
-    if (key.length === 0)
-      throw invalidField(
-        'table',
-        `${table.name} has no primary key to read it by: dump the database instead`,
-      );
-    const odd = language.unseekable(table);
-    if (odd !== undefined)
-      throw invalidField('table', `cannot be read by its key ${odd}: dump the database instead`);
-    const places = key.map((name) => table.columns.findIndex((column) => column.name === name));
-    const run = async (ask: Pick<RowsAsk, 'after' | 'skip'>, maxBytes: number) => {
-      const statement = language.read(table, { filter: [], sort: [], limit: EXPORT_ROWS, ...ask });
-      const call = { input: bodyOf(about, statement), maxBytes, signal };
-      return (await this.#deps.queries.run(principal, databaseId, call)).toJSON();
-    };
-    async function* pages() {
-      let ask: Pick<RowsAsk, 'after' | 'skip'> = { skip: 0 };
-      for (;;) {
-        const page = await run(ask, PAGE_BYTES);
-        const result = page.truncated && page.row_count === 0 ? await run(ask, ROW_BYTES) : page;
-        const { rows } = language.present(table, result);
-        if (rows.length === 0 && result.truncated)
-          throw invalidField('table', `has a row of more than 4 MiB: dump the database instead`);
-        yield rows;
-        if (rows.length < EXPORT_ROWS && !result.truncated) return;
-        const after = places.map((place) => rows.at(-1)?.[place] ?? null);
-        // Nothing is greater than NULL, which keys in SQLite may hold.
-        ask = after.includes(null) ? { ...ask, skip: ask.skip + rows.length } : { after, skip: 0 };
-      }
-    }
-    return { table, language, pages: pages() };
+    const { table, language } = await this.#find(principal, databaseId, { input, signal });
+    const statement = language.read(table, { filter: [], sort: [], skip: 0 });
+    const present = (rows: FoundRows['rows']) => language.present(table, { columns: [], rows }).rows;
+    const rows: ExportedTable['rows'] = (onRows, until) =>
+      this.#deps.queries.scan(principal, databaseId, {
+        ...statement,
+        signal: until,
+        onRows: (found) => onRows(present(found)),
+      });
+    return { table, language, rows };
   }
 
   async #find(

@@ -13,6 +13,7 @@ import type {
   QueryResult,
   Readiness,
   RowChanges,
+  Scan,
   Table,
   TestDatabase,
 } from '../../databases/engine.ts';
@@ -53,6 +54,7 @@ export interface AccountEngine extends Engine {
   /** Position up to which a recovered copy was replayed. */
   readonly replayedTo?: bigint | null;
   change(database: EngineDatabase, changes: RowChanges): Promise<void>;
+  scan(database: EngineDatabase, scan: Scan): Promise<void>;
   use(): Promise<ServerUse>;
   /** Databases that its users created beside Cloudlet's. */
   testDatabases(): Promise<readonly TestDatabase[]>;
@@ -84,6 +86,7 @@ export interface SqlEngineParts<Admin, L> {
   readonly queries: {
     run(database: EngineDatabase, query: Query): Promise<QueryResult>;
     change(database: EngineDatabase, changes: RowChanges): Promise<void>;
+    scan(database: EngineDatabase, scan: Scan): Promise<void>;
     tables(database: EngineDatabase, signal: AbortSignal): Promise<readonly Table[]>;
   };
   readonly dumps: {
@@ -190,6 +193,11 @@ export abstract class SqlEngine<Admin, L extends AdminLinks<Admin>> implements A
   async change(database: EngineDatabase, changes: RowChanges): Promise<void> {
     await this.prepare();
     await this.#parts.queries.change(database, changes);
+  }
+
+  async scan(database: EngineDatabase, scan: Scan): Promise<void> {
+    await this.prepare();
+    await this.#parts.queries.scan(database, scan);
   }
 
   async tables(database: EngineDatabase, signal: AbortSignal): Promise<JsonText<readonly Table[]>> {

@@ -73,9 +73,6 @@ function same(named: Named, value: unknown, bind: Bind): string {
   return `${read(named)} <=> ${typed(value, named.column, bind)}`;
 }
 
-/** Kinds whose text is exact, and is compared as ORDER BY orders: an ENUM is ordered by its numbers. */
-const SEEKABLE: ReadonlySet<Kind> = new Set(['bytes', 'integer', 'decimal', 'bit', 'text', 'other']);
-
 function literal(value: unknown, column: Column): string {
   if (isBytes(value)) return `x'${hexOf(value)}'`;
   if (typeof value === 'number') return String(value);
@@ -97,8 +94,6 @@ const DIALECT: SqlRowDialect = {
     `${kindOf(named.column) === 'float' ? named.name : read(named)} ${operator} ${bind(value)}`,
   contains: (named, value, bind) => `LOCATE(${bind(value)}, CONCAT(${read(named)})) > 0`,
   startsWith: (named, value, bind) => `LOCATE(${bind(value)}, CONCAT(${read(named)})) = 1`,
-  seek: ({ name, column }, { operator, value, bind }) => `${name} ${operator} ${typed(value, column, bind)}`,
-  canSeek: (column) => SEEKABLE.has(kindOf(column)) && !/^(?:enum|set)/.test(column.type ?? ''),
   literal,
   hasBytes: (column) => kindOf(column) === 'bytes',
   defaults: '() VALUES ()',

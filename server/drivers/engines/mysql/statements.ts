@@ -5,6 +5,7 @@ import {
   type Query,
   QueryFailed,
   type QueryResult,
+  type Scan,
   type Table,
 } from '../../../databases/engine.ts';
 import type { RunHow, Statements } from '../../managed-server/accounts/tenant-queries.ts';
@@ -20,6 +21,12 @@ import { listTables } from './tables-store.ts';
 const STOPPED = [1969, 1317, 3024];
 const SESSION_ENDED = [1927, 1928];
 const FULL = [1021, 1114];
+/** How long the server waits for a client that reads all rows slowly. */
+const SLOW_CLIENT_SECONDS = 600;
+/** Bytes of rows that are in memory during a scan. */
+const STEP_BYTES = 256 * 1024;
+/** The bytes of a number, about. */
+const VALUE_BYTES = 8;
 const PACKET_TOO_LARGE = '1153';
 /** A read-only statement; the rights of its user keep functions that it calls from writing too. */
 const READS = /^(?:SELECT|WITH|SHOW|DESCRIBE|DESC|EXPLAIN|ANALYZE|VALUES|TABLE|HELP|CHECKSUM|\()/i;
@@ -65,6 +72,12 @@ export class MysqlStatements implements Statements<Connection> {
     return result;
   }
 
+  async scan(driver: Connection, scan: Scan): Promise<void> {
+    await ask(driver, `SET SESSION net_write_timeout = ${SLOW_CLIENT_SECONDS}`);
+    await ask(driver, 'START TRANSACTION READ ONLY');
+    await fetchAll(driver, scan);
+  }
+
   async transact(driver: Connection, step: 'begin' | 'commit' | 'rollback'): Promise<void> {
     await ask(driver, step);
   }
@@ -100,6 +113,35 @@ interface Under {
   on(event: 'result', listener: (row: unknown[] | ChangedRows) => void): Under;
   on(event: 'error', listener: (error: Error) => void): Under;
   on(event: 'end', listener: () => void): Under;
+}
+
+/** Reads on when the rows before have been taken: the server waits for us meanwhile. */
+function fetchAll(driver: Connection, { statement, onRows }: Scan): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  let [rows, bytes]: [unknown[][], number] = [[], 0];
+  const pass = () => {
+    const found = rows;
+    [rows, bytes] = [[], 0];
+    return onRows(found);
+  };
+  const under = driver.query({ sql: String(statement), rowsAsArray: true }) as unknown as Under;
+  driver.once('error', reject);
+  under
+    .on('result', (row) => {
+      if (!Array.isArray(row)) return;
+      rows.push(row.map(asJson));
+      bytes += row.reduce((sum: number, value) => sum + (lengthOf(value) ?? VALUE_BYTES), 0);
+      if (bytes < STEP_BYTES) return;
+      driver.pause();
+      pass().then(() => driver.resume(), reject);
+    })
+    .on('error', reject)
+    .on('end', () => void (rows.length === 0 ? Promise.resolve() : pass()).then(resolve, reject));
+  return promise;
+}
+
+function lengthOf(value: unknown): number | undefined {
+  return typeof value === 'string' || Buffer.isBuffer(value) ? value.length : undefined;
 }
 
 /** A connection whose result was truncated cannot be used again. */

@@ -11,7 +11,8 @@ ORDER BY TABLE_NAME LIMIT 10000`;
 
 const COLUMNS = `
 SELECT TABLE_NAME AS tab, COLUMN_NAME AS name, COLUMN_TYPE AS type, IS_NULLABLE AS nullable,
-  COLUMN_DEFAULT AS def, COLUMN_KEY AS kind
+  COLUMN_DEFAULT AS def, COLUMN_KEY AS kind,
+  COALESCE(GENERATION_EXPRESSION, '') <> '' AS made
 FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = DATABASE() ORDER BY TABLE_NAME, ORDINAL_POSITION`;
 
 const INDEXES = `
@@ -44,6 +45,7 @@ export async function listTables(ask: Ask): Promise<Table[]> {
       nullable: row.nullable === 'YES',
       default: row.def === null ? null : String(row.def),
       primary_key: row.kind === 'PRI',
+      generated: Number(row.made) === 1,
     })),
     indexes: grouped(indexes.get(String(name))).map(([index, rows]) => ({
       name: index,

@@ -142,7 +142,7 @@ export class PostgresqlLinks implements SqlLinks {
 }
 
 /** The stream of a connected client, with TLS the decrypted one. */
-function streamOf(client: Client): Duplex {
+export function streamOf(client: Client): Duplex {
   return (client as unknown as { readonly connection: { readonly stream: Duplex } }).connection.stream;
 }
 

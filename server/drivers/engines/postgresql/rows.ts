@@ -1,6 +1,7 @@
 /** Rows of PostgreSQL, which infers the type of a bound value from the column beside it. */
 import { isBytes } from '../../../databases/rows/row-language.ts';
 import { base64Of, type Column, hexOf, inQuotes, type SqlRowDialect, sqlRows } from '../shared/sql-rows.ts';
+import { ALWAYS_IDENTITY } from './tables-store.ts';
 
 const isBinary = ({ type }: Column) => type === 'bytea';
 /** Types without `=`, or whose `=` compares areas, and JSON, whose numbers JavaScript would round. */
@@ -35,14 +36,11 @@ const DIALECT: SqlRowDialect = {
     isByText(column) ? `${name}::text ${operator} ${bind(value)}` : `${name} ${operator} ${bind(value)}`,
   contains: ({ name }, value, bind) => `strpos(lower(${name}::text), lower(${bind(value)})) > 0`,
   startsWith: ({ name }, value, bind) => `strpos(lower(${name}::text), lower(${bind(value)})) = 1`,
-  seek: ({ name, column }, { operator, value, bind }) =>
-    isBinary(column)
-      ? `${name} ${operator} decode(${bind(base64Of(value, column))}, 'base64')`
-      : `${name} ${operator} ${bind(value)}`,
-  canSeek: () => true,
   literal,
   hasBytes: isBinary,
   defaults: 'DEFAULT VALUES',
+  overriding: (columns) =>
+    columns.some((column) => column.default === ALWAYS_IDENTITY) ? ' OVERRIDING SYSTEM VALUE' : '',
 };
 
 export const POSTGRESQL_ROWS = sqlRows(DIALECT);

@@ -5,13 +5,19 @@ import {
   type Query,
   QueryFailed,
   type QueryResult,
+  type Scan,
   type Table,
 } from '../../../databases/engine.ts';
 import type { RunHow, Statements } from '../../managed-server/accounts/tenant-queries.ts';
 import { diskFull, timedOut } from '../../managed-server/database-server.ts';
-import { MAX_OVERSHOOT_BYTES, SentTooMuch, tooLarge } from '../../managed-server/links/bounded-answers.ts';
+import {
+  endBeyondEach,
+  MAX_OVERSHOOT_BYTES,
+  SentTooMuch,
+  tooLarge,
+} from '../../managed-server/links/bounded-answers.ts';
 import { writtenResult } from '../shared/written-result.ts';
-import type { PostgresqlLinks } from './postgresql-links.ts';
+import { type PostgresqlLinks, streamOf } from './postgresql-links.ts';
 import { rolesOf } from './postgresql-store.ts';
 import { cancel } from './sessions-store.ts';
 import { beginReading, listTables, typeNames } from './tables-store.ts';
@@ -64,6 +70,17 @@ export class PostgresqlStatements implements Statements<Client> {
     });
   }
 
+  async scan(client: Client, { onRows, ...scan }: Scan): Promise<void> {
+    await beginReading(client);
+    const enough = endBeyondEach(streamOf(client), SCANNED_BYTES);
+    const query = new LimitedQuery(scan, async (rows, columns) => {
+      enough();
+      await onRows(rows.map((row) => valuesOf(row, columns)));
+    });
+    client.query(query);
+    await query.result;
+  }
+
   async transact(client: Client, step: 'begin' | 'commit' | 'rollback'): Promise<void> {
     await client.query(step);
   }
@@ -114,6 +131,12 @@ const UNTRANSLATABLE = '22P05';
 const STEP_ROWS = 100;
 /** Fetched at a time while rows are left out. */
 const SKIPPED_STEP_ROWS = 2000;
+/** So many bytes of rows are fetched at a time in a scan, as far as the rows before tell. */
+const STEP_BYTES = 256 * 1024;
+/** Rows of the first step, when their size is not known. */
+const FIRST_STEP_ROWS = 8;
+/** The most that one step of a scan may be. */
+const SCANNED_BYTES = 64 * 2 ** 20;
 /** The least that JSON adds to a value. */
 const JSON_BYTES = 3;
 /** Commands whose row count is the number of changed rows. */
@@ -135,13 +158,22 @@ type Wire = Connection & {
   sendCopyFail(reason: string): void;
 };
 
+/** A scan has neither limit. */
+type Limits = Pick<Query, 'statement' | 'params'> & Partial<Pick<Query, 'skip' | 'maxRows' | 'maxBytes'>>;
+type Rows = readonly (readonly (string | null)[])[];
+type OnStep = (rows: Rows, columns: readonly Column[]) => Promise<void>;
+const NO_LIMIT = Number.POSITIVE_INFINITY;
+
 /**
  * One statement by PostgreSQL's extended protocol, which refuses a second one after it. A Submittable of pg,
  * because pg's own queries fetch all rows.
  */
 class LimitedQuery {
   readonly result: Promise<Fetched>;
-  readonly #query: Query;
+  readonly #query: Limits;
+  readonly #onStep: OnStep | null;
+  /** Rows and bytes of the last step of a scan. */
+  #step = { rows: 0, bytes: 0 };
   readonly #fetched: PromiseWithResolvers<Fetched>;
   #columns: Column[] = [];
   readonly #rows: (string | null)[][] = [];
@@ -152,8 +184,10 @@ class LimitedQuery {
   #isTruncated = false;
   #readsFromClient = false;
 
-  constructor(query: Query) {
+  /** With `onStep` all rows go there, step by step, and none is in the result. */
+  constructor(query: Limits, onStep: OnStep | null = null) {
     this.#query = query;
+    this.#onStep = onStep;
     this.#toSkip = query.skip ?? 0;
     this.#fetched = Promise.withResolvers();
     this.result = this.#fetched.promise;
@@ -184,7 +218,7 @@ class LimitedQuery {
   }
 
   handleDataRow({ fields }: { fields: (string | null)[] }): void {
-    const { maxRows, maxBytes } = this.#query;
+    const { maxRows = NO_LIMIT, maxBytes = NO_LIMIT } = this.#query;
     if (this.#toSkip > 0) {
       this.#toSkip--;
       return;
@@ -205,15 +239,17 @@ class LimitedQuery {
       wire.sync();
       return;
     }
-    wire.execute({ portal: '', rows: this.#nextRows() });
-    wire.flush();
+    this.#passOn(wire, () => {
+      wire.execute({ portal: '', rows: this.#nextRows() });
+      wire.flush();
+    });
   }
 
   handleCommandComplete({ text = '' }: Message, connection: Connection): void {
     const match = CHANGES.exec(text);
     // Copied, because they are not changed.
     if (match !== null && !this.#isTruncated) this.#affected = Number(match[1]);
-    (connection as Wire).sync();
+    this.#passOn(connection as Wire, () => (connection as Wire).sync());
   }
 
   handleEmptyQuery(connection: Connection): void {
@@ -241,10 +277,30 @@ class LimitedQuery {
     this.#fetched.resolve({ columns, rows, affected, truncated: this.#isTruncated });
   }
 
+  /** Goes on when the rows of this step have been taken; a failure there ends the statement. */
+  #passOn(wire: Wire, goOn: () => void): void {
+    if (this.#onStep === null || this.#rows.length === 0) {
+      goOn();
+      return;
+    }
+    const rows = this.#rows.splice(0);
+    this.#step = { rows: rows.length, bytes: this.#bytes };
+    this.#bytes = 0;
+    this.#onStep(rows, this.#columns).then(goOn, (error: Error) => {
+      this.#fetched.reject(error);
+      wire.sync();
+    });
+  }
+
   #nextRows(): number {
+    if (this.#onStep !== null) {
+      const { rows, bytes } = this.#step;
+      if (rows === 0) return FIRST_STEP_ROWS;
+      return Math.max(1, Math.min(2 * rows, SKIPPED_STEP_ROWS, Math.floor((STEP_BYTES * rows) / bytes)));
+    }
     if (this.#toSkip > 0) return Math.min(SKIPPED_STEP_ROWS, this.#toSkip);
     // One extra row shows whether there are more.
-    return Math.min(STEP_ROWS, this.#query.maxRows + 1 - this.#rows.length);
+    return Math.min(STEP_ROWS, (this.#query.maxRows ?? 0) + 1 - this.#rows.length);
   }
 }
 
@@ -290,7 +346,11 @@ const BYTES = 17;
 const JSONS = new Set([114, 3802]);
 
 function jsonOf(row: readonly (string | null)[], columns: readonly Column[]): string {
-  return JSON.stringify(row.map((value, at) => asJson(value, columns[at]?.typeId ?? 0)));
+  return JSON.stringify(valuesOf(row, columns));
+}
+
+function valuesOf(row: readonly (string | null)[], columns: readonly Column[]): unknown[] {
+  return row.map((value, at) => asJson(value, columns[at]?.typeId ?? 0));
 }
 
 /** A value as JSON; unsupported ones stay PostgreSQL's text. */

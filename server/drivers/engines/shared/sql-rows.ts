@@ -51,14 +51,12 @@ export interface SqlRowDialect {
   hasBytes(column: Column): boolean | null;
   /** The first letters of the types of all values of a row, in order: `b` are bytes. */
   kinds?(names: readonly string[]): string;
-  /** Compares a column of the key with a value as read, by the order that ORDER BY has. */
-  seek(named: Named, comparison: Comparison): string;
-  /** Whether seek() finds its place by a value of this column as it is read. */
-  canSeek(column: Column): boolean;
   /** A value as read, as a literal under the usual settings of a session. */
   literal(value: unknown, column: Column): string;
   /** After the table, of a row with nothing but defaults. */
   readonly defaults: string;
+  /** Between the columns and the values of a row that gives all its values; default: nothing. */
+  overriding?(columns: readonly Column[]): string;
 }
 
 const COMPARED = { eq: '=', ne: '<>', lt: '<', le: '<=', gt: '>', ge: '>=' } as const;
@@ -81,7 +79,7 @@ class SqlRows implements RowLanguage {
     return known;
   }
 
-  read(table: Table, { filter, sort, limit, skip, after }: RowsAsk): RowStatement {
+  read(table: Table, { filter, sort, limit, skip }: RowsAsk): RowStatement {
     const { columns } = table;
     const dialect = this.#dialect;
     const { bind, params } = this.#binder();
@@ -92,7 +90,7 @@ class SqlRows implements RowLanguage {
     });
     const kinds = dialect.kinds?.(columns.map(({ name }) => this.#quoted(name)));
     const wanted = kinds === undefined ? read : [...read, kinds];
-    const where = this.#where(table, filter, { bind, after });
+    const where = this.#where(table, filter, bind);
     const sorted = sort.map(({ column, descending: isDown }) => {
       const { name } = this.#columns(table).of(column, 'sort');
       return `${this.#quoted(name)}${isDown ? ' DESC' : ''}`;
@@ -101,14 +99,14 @@ class SqlRows implements RowLanguage {
     const keys = this.keyOf(table).filter((name) => !named.has(name));
     const order = [...sorted, ...keys.map((name) => this.#quoted(name))];
     const ordered = order.length === 0 ? '' : ` ORDER BY ${order.join(', ')}`;
-    const page = `LIMIT ${limit}${skip === 0 ? '' : ` OFFSET ${skip}`}`;
-    const statement = `SELECT ${wanted.join(', ')} FROM ${this.#table(table)}${where}${ordered} ${page}`;
+    const page = limit === undefined ? '' : ` LIMIT ${limit}${skip === 0 ? '' : ` OFFSET ${skip}`}`;
+    const statement = `SELECT ${wanted.join(', ')} FROM ${this.#table(table)}${where}${ordered}${page}`;
     return { statement, params };
   }
 
   count(table: Table, filter: readonly RowFilter[]): RowStatement {
     const { bind, params } = this.#binder();
-    const where = this.#where(table, filter, { bind });
+    const where = this.#where(table, filter, bind);
     return { statement: `SELECT count(*) FROM ${this.#table(table)}${where}`, params };
   }
 
@@ -130,19 +128,18 @@ class SqlRows implements RowLanguage {
     return [...this.#columns(table).keys];
   }
 
-  unseekable(table: Table): string | undefined {
-    const columns = this.#columns(table);
-    return [...columns.keys].find((name) => !this.#dialect.canSeek(columns.of(name, 'table')));
-  }
-
   insertText(table: Table, row: readonly unknown[]): string {
-    const { columns } = table;
-    const names = columns.map(({ name }) => this.#quoted(name)).join(', ');
-    const values = columns.map((column, at) => {
-      const value = row[at] ?? null;
-      return value === null ? 'NULL' : this.#dialect.literal(value, column);
-    });
-    return `INSERT INTO ${this.#quoted(table.name)} (${names}) VALUES (${values.join(', ')});`;
+    const into = `INSERT INTO ${this.#quoted(table.name)}`;
+    const given = table.columns.flatMap((column, at) =>
+      column.generated === true ? [] : { column, value: row[at] ?? null },
+    );
+    if (given.length === 0) return `${into} ${this.#dialect.defaults};`;
+    const names = given.map(({ column }) => this.#quoted(column.name)).join(', ');
+    const values = given.map(({ column, value }) =>
+      value === null ? 'NULL' : this.#dialect.literal(value, column),
+    );
+    const overriding = this.#dialect.overriding?.(given.map(({ column }) => column)) ?? '';
+    return `${into} (${names})${overriding} VALUES (${values.join(', ')});`;
   }
 
   change(table: Table, change: RowChange): RowStatement {
@@ -189,30 +186,9 @@ class SqlRows implements RowLanguage {
     return terms.join(' AND ');
   }
 
-  #where(
-    table: Table,
-    filter: readonly RowFilter[],
-    { bind, after }: { bind: Bind; after?: readonly unknown[] | undefined },
-  ): string {
+  #where(table: Table, filter: readonly RowFilter[], bind: Bind): string {
     const terms = filter.map((one) => this.#term(table, one, bind));
-    if (after !== undefined) terms.push(this.#after(table, after, bind));
     return terms.length === 0 ? '' : ` WHERE ${terms.join(' AND ')}`;
-  }
-
-  /** Not as a comparison of rows, for which MariaDB uses no index. */
-  #after(table: Table, after: readonly unknown[], bind: Bind): string {
-    const columns = this.#columns(table);
-    const named = [...columns.keys].map((key) => ({
-      name: this.#quoted(key),
-      column: columns.of(key, 'table'),
-    }));
-    const terms = named.map((last, at) => {
-      const before = named
-        .slice(0, at)
-        .map((one, place) => this.#dialect.seek(one, { operator: '=', value: after[place], bind }));
-      return [...before, this.#dialect.seek(last, { operator: '>', value: after[at], bind })].join(' AND ');
-    });
-    return `(${terms.join(' OR ')})`;
   }
 
   #term(table: Table, { column: key, operator, value }: RowFilter, bind: Bind): string {

@@ -62,6 +62,41 @@ export function changeHandler(tenant: TenantConnections): Handler {
   };
 }
 
+/** Bytes of rows in one part of a scan. */
+const PART_BYTES = 256 * 1024;
+
+/** All rows of one statement, in parts that are lists as JSON: one statement reads one snapshot. */
+export function scanHandler(tenant: TenantConnections): Handler {
+  return async (call) => {
+    const { statement: sql, params } = call.head as unknown as Statement;
+    const database = tenant.openFor('single', true);
+    tenant.counters.statements++;
+    try {
+      const statement = await whenFree(call, async () => prepare(database, sql));
+      let [rows, bytes]: [string[], number] = [[], 0];
+      const send = async () => {
+        await call.part({}, Buffer.from(`[${rows.join(',')}]`));
+        tenant.counters.rowsReturned += rows.length;
+        [rows, bytes] = [[], 0];
+      };
+      let since = systemClock.monotonic();
+      for (const row of statement.iterate(...params.map(bound))) {
+        const text = JSON.stringify((row as unknown as unknown[]).map(shown));
+        rows.push(text);
+        bytes += text.length;
+        if (bytes < PART_BYTES && systemClock.monotonic() - since < TURN_MS) continue;
+        await (bytes < PART_BYTES ? turn() : send());
+        call.signal.throwIfAborted();
+        since = systemClock.monotonic();
+      }
+      if (rows.length > 0) await send();
+      return { head: {} };
+    } finally {
+      tenant.close(database);
+    }
+  };
+}
+
 /** Names of columns up to this length in all are shown, however few bytes of rows are asked for. */
 const USUAL_NAME_BYTES = 64 * 1024;
 

@@ -34,7 +34,8 @@ export function tablesHandler(tenant: TenantConnections): Handler {
 
 const TABLES = `SELECT name, type FROM pragma_table_list
   WHERE schema = 'main' AND type <> 'shadow' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name`;
-const COLUMNS = 'SELECT name, type, "notnull", dflt_value, pk FROM pragma_table_xinfo(?) WHERE hidden <> 1';
+const COLUMNS =
+  'SELECT name, type, "notnull", dflt_value, pk, hidden FROM pragma_table_xinfo(?) WHERE hidden <> 1';
 const INDEXES = 'SELECT name, "unique" FROM pragma_index_list(?) ORDER BY name';
 const INDEX_COLUMNS = 'SELECT name FROM pragma_index_xinfo(?) WHERE key = 1 ORDER BY seqno';
 const FOREIGN_KEYS = 'SELECT id, "table", "from", "to" FROM pragma_foreign_key_list(?) ORDER BY id, seq';
@@ -79,6 +80,8 @@ function columnsOf(database: DatabaseSync, name: string): Table['columns'] {
       nullable: column.notnull === 0,
       default: textOrNull(column.dflt_value),
       primary_key: column.pk !== 0,
+      // 1 is of virtual tables, 2 and 3 of `GENERATED ALWAYS AS`.
+      generated: column.hidden !== 0,
     }));
   } catch {
     return [];

@@ -11,7 +11,7 @@ import { randomBase62 } from '../../../platform/ids.ts';
 import { type Handler, type SizeLimit, TURN_MS } from '../../engine-children/child-call.ts';
 import { type OpenHead, runChild } from '../../engine-children/child-main.ts';
 import { checkHandler, copyHandler, sizeOf } from './child-copies.ts';
-import { changeHandler, queryHandler } from './child-query.ts';
+import { changeHandler, queryHandler, scanHandler } from './child-query.ts';
 import { tablesHandler } from './child-tables.ts';
 import { TenantConnections } from './tenant-connections.ts';
 import { numberOf } from './tenant-file.ts';
@@ -39,6 +39,7 @@ function handlersOf(connections: TenantConnections, copy: string): Record<string
   return {
     query: queryHandler(connections),
     change: changeHandler(connections),
+    scan: scanHandler(connections),
     tables: tablesHandler(connections),
     copy: copyHandler(connections, copy),
     ...hranaHandlers(connections),

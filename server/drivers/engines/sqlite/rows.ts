@@ -1,6 +1,5 @@
 /** Rows of SQLite, where each value has a type of its own. */
 import { isBytes } from '../../../databases/rows/row-language.ts';
-import { invalidField } from '../../../platform/errors.ts';
 import { type Column, hexOf, inQuotes, type Named, type SqlRowDialect, sqlRows } from '../shared/sql-rows.ts';
 
 /** SQLite gives integers beyond 2^53 to JSON as text. */
@@ -34,13 +33,6 @@ const DIALECT: SqlRowDialect = {
   contains: ({ name }, value, bind) => `instr(lower(${asText(name)}), lower(${bind(value)})) > 0`,
   startsWith: ({ name }, value, bind) => `instr(lower(${asText(name)}), lower(${bind(value)})) = 1`,
   hasBytes: () => null,
-  seek: ({ name, column }, { operator, value, bind }) => {
-    // It may be a number that JSON cannot hold, or text, which are ordered differently.
-    if (isUntyped(column) && typeof value === 'string' && LARGE.test(value))
-      throw invalidField('table', `${column.name} has no type, and ${value} may be a number or text`);
-    return `${name} ${operator} ${bind(value)}`;
-  },
-  canSeek: () => true,
   literal,
   kinds: (names) => names.map((name) => `substr(typeof(${name}), 1, 1)`).join(' || ') || "''",
   defaults: 'DEFAULT VALUES',

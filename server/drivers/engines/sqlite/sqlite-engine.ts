@@ -1,12 +1,14 @@
 /** SQLite: one file per database, opened by its own process. */
-import type { Endpoint, Engine, EngineDatabase } from '../../../databases/engine.ts';
+import type { Endpoint, Engine, EngineDatabase, Scan } from '../../../databases/engine.ts';
 import { programFile } from '../../../platform/program-files.ts';
 import {
   ChildEngine,
   type ChildEngineKind,
   type ChildEngineOptions,
 } from '../../engine-children/child-engine.ts';
+import { failureOf } from '../../engine-children/child-failures.ts';
 import { FILE } from '../../engine-children/children.ts';
+import type { ChildAnswer } from '../../engine-children/tenant-child.ts';
 import { isDataOnly } from './data-only.ts';
 
 export interface SqliteEngineOptions extends ChildEngineOptions {
@@ -54,5 +56,12 @@ export class SqliteEngine extends ChildEngine implements Engine {
       ca: null,
       uri: (password) => `${url.href}?authToken=${password}`,
     };
+  }
+
+  async scan(database: EngineDatabase, { onRows, signal, ...query }: Scan): Promise<void> {
+    const onPart = ({ body }: ChildAnswer) => onRows(JSON.parse(body.toString()));
+    await this.call(database, { ...query, kind: 'scan' }, { signal, onPart }).catch((error) => {
+      throw failureOf(error, KIND.errorName);
+    });
   }
 }

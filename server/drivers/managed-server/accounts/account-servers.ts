@@ -17,6 +17,7 @@ import type {
   QueryResult,
   Readiness,
   RowChanges,
+  Scan,
   Table,
   TestDatabase,
   Trouble,
@@ -206,6 +207,11 @@ export class AccountServers implements Engine {
     await server
       .using((engine) => engine.change(database, changes), { signal: changes.signal })
       .catch(server.heldBack.refusing(this.#kind.refused));
+  }
+
+  async scan(database: EngineDatabase, scan: Scan): Promise<void> {
+    const { signal } = scan;
+    await this.#of(database).using((engine) => engine.scan(database, scan), { signal });
   }
 
   async tables(database: EngineDatabase, signal: AbortSignal): Promise<JsonText<readonly Table[]>> {

@@ -6,6 +6,7 @@ import {
   type QueryResult,
   type RowChanges,
   RowNotChanged,
+  type Scan,
   type Table,
 } from '../../../databases/engine.ts';
 import { AppError } from '../../../platform/errors.ts';
@@ -24,6 +25,8 @@ export interface Statements<C> {
   /** Provides a connection of that role, whose statements the server ends after `timeoutMs`. */
   as<T>(how: RunHow, work: (connection: C) => Promise<T>): Promise<T>;
   run(connection: C, query: Query): Promise<QueryResult>;
+  /** See Engine.scan(). */
+  scan(connection: C, scan: Scan): Promise<void>;
   /** Begins, commits or rolls back a transaction that writes. */
   transact(connection: C, step: 'begin' | 'commit' | 'rollback'): Promise<void>;
   tables(connection: C): Promise<Table[]>;
@@ -58,6 +61,8 @@ interface Watching {
 /** The statements give no rows. */
 const OF_A_CHANGE = { readOnly: false, maxRows: 1, maxBytes: 2 ** 16 };
 const TABLES_MS = 10_000;
+/** The longest that all rows of a table may take to be read by their client. */
+const LONG_MS = 60 * 60_000;
 /** The most that the server may send of rows that are left out. */
 const SKIPPED_BYTES = 64 * 2 ** 20;
 /** Between the server's own end of a statement, our request to end it, and the end of its session. */
@@ -119,6 +124,16 @@ export class TenantQueries<C> {
       throw error;
     }
     await statements.transact(connection, 'commit');
+  }
+
+  /** See Engine.scan(). */
+  scan(database: EngineDatabase, scan: Scan): Promise<void> {
+    const { statements } = this.#deps;
+    const { signal } = scan;
+    const role = statements.roleFor(database, true);
+    const how = { role, database: database.database, timeoutMs: LONG_MS, maxBytes: null };
+    const statement = String(scan.statement);
+    return this.#bounded(how, { signal, statement }, (connection) => statements.scan(connection, scan));
   }
 
   tables(database: EngineDatabase, signal: AbortSignal): Promise<Table[]> {

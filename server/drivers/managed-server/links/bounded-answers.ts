@@ -11,11 +11,19 @@ export class SentTooMuch extends Error {}
 
 /** Ends a connection that brings more than `maxBytes` from here on. `stream`: the innermost, behind TLS. */
 export function endBeyond(stream: Duplex, maxBytes: number): void {
+  endBeyondEach(stream, maxBytes);
+}
+
+/** The same between any two calls of the function that it gives. */
+export function endBeyondEach(stream: Duplex, maxBytes: number): () => void {
   let bytes = 0;
   stream.on('data', (piece: Buffer) => {
     bytes += piece.length;
     if (bytes > maxBytes) stream.destroy(new SentTooMuch('the server sent too much data'));
   });
+  return () => {
+    bytes = 0;
+  };
 }
 
 /** `engineCode`: the engine's own for what exceeds a limit. */
