@@ -14,8 +14,8 @@ export const Bucket = namedObject('Bucket', {
   total_size: Type.Integer({ description: 'Bytes of all versions' }),
   metadata_size: Type.Integer({
     description:
-      'Bytes of the names, types, metadata, headers, tags and ACLs of all versions and delete markers, which count ' +
-      'as stored, like total_size',
+      'Bytes of the names, types, metadata, headers, tags and ACLs of all versions and delete markers, and 256 for ' +
+      'each row, which count as stored, like total_size',
   }),
   object_lock: Type.Boolean({
     description: 'Whether S3 clients may lock versions against removal',

@@ -313,10 +313,14 @@ export function completion(
   return `<CompleteMultipartUpload>${listed.join('')}</CompleteMultipartUpload>`;
 }
 
-/** Begins an upload in parts; gives its id. */
-/** Bytes of the name and type of an object or open upload without a Content-Type, which count as stored. */
-export const metadataOf = (name: string) => Buffer.byteLength(name) + 'binary/octet-stream'.length;
+/** Counted for each version, open upload and part. */
+export const ROW_BYTES = 256;
 
+/** Stored bytes of the row, name and type of an object or open upload without a Content-Type. */
+export const metadataOf = (name: string) =>
+  ROW_BYTES + Buffer.byteLength(name) + 'binary/octet-stream'.length;
+
+/** Begins an upload in parts; gives its id. */
 export async function newUpload(s3: S3Client, path: string, request: S3Request = {}): Promise<string> {
   const { text } = await s3.ok('POST', path, { query: 'uploads', ...request });
   return textOf(text, 'UploadId');

@@ -50,6 +50,21 @@ test('are at most 200 in a database, of which each can still be replaced', async
   await user.expect(200, saved, { json: { name: 'q7', text: 'SELECT 2' } });
 });
 
+test('have at most 8 MiB in all databases of an account', async () => {
+  const [one, two] = [await newDatabase(other), await newDatabase(other)];
+  const text = 'x'.repeat(100_000);
+  const save = (path: string, name: string, sql = text) =>
+    [`${path}/saved-queries`, { json: { name, text: sql } }] as const;
+  for (let i = 0; i < 83; i++) await other.expect(200, ...save(i % 2 === 0 ? one : two, `q${i}`));
+  await other.refused(403, 'quota_exceeded', [...save(two, 'more')]);
+  await other.expect(200, ...save(two, 'small', 'SELECT 1'));
+  await other.refused(403, 'quota_exceeded', [...save(two, 'small')]);
+  await other.expect(200, ...save(one, 'q0', 'SELECT 1'));
+  await other.expect(200, ...save(two, 'small'));
+  await user.expect(200, ...save(await newDatabase(user), 'own'));
+  for (const path of [one, two]) await other.expect(200, `${path}?keep=false`, DELETE);
+});
+
 test('are deleted with their database, and are part of an export', async () => {
   const path = await newDatabase(other);
   await other.expect(200, `${path}/saved-queries`, {

@@ -3,11 +3,13 @@ import { test } from 'node:test';
 import { locations, sample } from './sample.ts';
 import { checkTables } from './table-rules.ts';
 
-const list = (rows: string) =>
-  `# Architecture\n\n| folder | its tables | named in the SQL of others |\n|---|---|---|\n${rows}\n\nMore.\n`;
-const repository = (rows: string, sql: string) =>
+const ALL_BOUNDED = '| `vms` | quota |\n| `plans` | administrators only |';
+const list = (rows: string, bounds: string) =>
+  `# Architecture\n\n| folder | its tables | named in the SQL of others |\n|---|---|---|\n${rows}\n\n` +
+  `| tables | bound per account |\n|---|---|\n${bounds}\n\nMore.\n`;
+const repository = (rows: string, sql: string, bounds = ALL_BOUNDED) =>
   sample({
-    'docs/internals/metadata.md': list(rows),
+    'docs/internals/metadata.md': list(rows, bounds),
     'server/metadata/schema.sql': 'CREATE TABLE vms (\n  id\n);\nCREATE TABLE plans (\n  id\n);\n',
     'server/billing/store.ts': `read('${sql}');`,
   });
@@ -28,4 +30,12 @@ test('a table of another folder is named only where the list says so, and the li
   );
   const dropped = `${OWNERS}\n| \`storage/\` | \`blobs\` | |`;
   assert.deepEqual(found(dropped, 'SELECT 1 FROM plans'), ['docs/internals/metadata.md:3'], 'no such table');
+});
+
+test('a table without a bound for what one account may add is refused, and a bound of no table', () => {
+  const messages = (bounds: string) =>
+    checkTables(repository(OWNERS, 'SELECT 1 FROM plans', bounds)).map(({ message }) => message);
+  assert.deepEqual(messages(ALL_BOUNDED), []);
+  assert.deepEqual(messages('| `vms` | quota |\n| `plans` | |'), ['nothing bounds the rows of plans']);
+  assert.deepEqual(messages(`${ALL_BOUNDED}\n| \`gone\` | 7 |`), ['no table gone to bound']);
 });

@@ -1,8 +1,9 @@
-/** Which folder owns which table, and whose SQL may name it: as docs/internals/metadata.md says. */
+/** The folder that owns a table, whose SQL may name it, and its bound: as docs/internals/metadata.md says. */
 import { type Finding, isCode, isTest, lineAt, type SourceFile } from './source-files.ts';
 
 const LIST = 'docs/internals/metadata.md';
 const HEAD = '| folder | its tables | named in the SQL of others |';
+const BOUNDS = '| tables | bound per account |';
 const SQL_HOME =
   /^server\/.*(?:\/store|-store|-sql)\.ts$|^server\/(?:metadata\/(?!migrations\/)|drivers\/(?:metadata-|engines\/))/;
 const TABLE = /\b(?:FROM|JOIN|INTO|UPDATE)\s+([a-z_]+)/g;
@@ -31,6 +32,22 @@ function readList(text: string): Tables {
     words(tables).map((table) => [table, words(folder)[0] ?? ''] as const),
   );
   return { owner: new Map(owner), shared: new Set(cells.flatMap(([, , shared = '']) => readShared(shared))) };
+}
+
+/** Tables without a bound on what one account may add, and lines about none. */
+function checkBounds(text: string, tables: readonly string[]): string[] {
+  const from = text.indexOf(BOUNDS);
+  const rows = from < 0 ? [] : (text.slice(from).split('\n\n', 1)[0]?.split('\n').slice(2) ?? []);
+  const bounded = rows.flatMap((row) => {
+    const [, names = '', bound = ''] = row.split('|');
+    return bound.trim() === '' ? [] : words(names);
+  });
+  return [
+    ...tables
+      .filter((table) => !bounded.includes(table))
+      .map((table) => `nothing bounds the rows of ${table}`),
+    ...bounded.filter((table) => !tables.includes(table)).map((table) => `no table ${table} to bound`),
+  ];
 }
 
 /** SQL that names a table of another folder without being listed, and lines of the list nothing needs. */
@@ -62,6 +79,10 @@ export function checkTables(files: readonly SourceFile[]): Finding[] {
   const stale = [...unused].map((entry) => `no SQL of ${entry.replace(' ', '/ names ')}`);
   return [
     ...strangers,
-    ...[...ownerless, ...gone, ...stale].map((message) => ({ path: LIST, line: at, message })),
+    ...[...ownerless, ...gone, ...stale, ...checkBounds(list.text, tables)].map((message) => ({
+      path: LIST,
+      line: at,
+      message,
+    })),
   ];
 }

@@ -11,6 +11,8 @@ import type { SavedRow, SavedSql } from './saved-sql.ts';
 
 /** In each database; each has at most 100,000 characters. */
 const MAX_SAVED = 200;
+/** Total for all databases of an account: the texts are in the metadata, which all accounts share. */
+const MAX_BYTES = 8 * 2 ** 20;
 
 export interface SavedQueriesDeps {
   readonly saved: SavedSql;
@@ -41,6 +43,8 @@ export class SavedQueries {
       const now = clock.now();
       const found = await saved.named(database_id, name);
       change.add(turnAt('accounts', account_id));
+      const grown = Buffer.byteLength(text) - Buffer.byteLength(found?.text ?? '');
+      if (grown > 0) change.add(saved.expectRoom(account_id, grown, MAX_BYTES), tooLarge);
       if (found !== undefined) {
         const row = { ...found, text, updated_at: now };
         change.add(saved.replace(row), () => unknown(found.saved_query_id));
@@ -75,6 +79,12 @@ function unknown(savedQueryId: string): AppError {
 
 function tooMany(): AppError {
   return new AppError('quota_exceeded', `A database has at most ${MAX_SAVED} saved queries`, {
+    hint: 'Delete those that you no longer need',
+  });
+}
+
+function tooLarge(): AppError {
+  return new AppError('quota_exceeded', 'Your saved queries have at most 8 MiB together', {
     hint: 'Delete those that you no longer need',
   });
 }

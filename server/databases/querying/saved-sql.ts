@@ -33,6 +33,17 @@ export class SavedSql {
     return this.#reads.get(`${SELECT} WHERE database_id = ? AND name = ?`, databaseId, name);
   }
 
+  /** `bytes`: more than now. Refuses if all saved queries of the account would exceed `most` bytes. */
+  expectRoom(accountId: number, bytes: number, most: number): Statement {
+    return {
+      sql: `UPDATE accounts SET id = id WHERE id = ? AND ? >= ? +
+            (SELECT coalesce(sum(octet_length(q.text)), 0) FROM saved_queries q
+             JOIN databases d ON d.id = q.database_id WHERE d.account_id = ?)`,
+      params: [accountId, most, bytes, accountId],
+      expectChanges: 1,
+    };
+  }
+
   /** Refuses when the database has `most` already. */
   insert(
     { saved_query_id, database_id, name, text, updated_at }: Omit<SavedRow, 'id'>,

@@ -187,6 +187,16 @@ export class BucketSql {
     };
   }
 
+  /** `bytes`: more than now. Refuses if the settings of all the account's buckets would exceed `most`. */
+  expectRoom(accountId: number, bytes: number, most: number): Statement {
+    return {
+      sql: `UPDATE accounts SET id = id WHERE id = ? AND ? >= ? +
+            (SELECT coalesce(sum(octet_length(settings)), 0) FROM buckets WHERE account_id = ?)`,
+      params: [accountId, most, bytes, accountId],
+      expectChanges: 1,
+    };
+  }
+
   /** Refuses unless versioning, encryption and settings are still those of `before`. */
   update({ id, ...before }: Pick<BucketRow, 'id'> & BucketModes, after: BucketModes): Statement {
     return {

@@ -209,3 +209,20 @@ test('a name rests for 30 days, an account has so many at rest, and the oldest e
   assert.deepEqual(await fixture.metadata.all('SELECT name FROM resting_names'), []);
   await create(stranger, 'one-more');
 });
+
+test('the settings of all buckets of an account are bounded together, and removing some is not refused', async () => {
+  for (const name of ['full', 'next']) await fixture.buckets.create(by(owner), { name });
+  const cors = (id: string) => [{ id, origins: ['*'], methods: ['GET'], headers: [], exposed: [] }];
+  const set = (id: string | undefined) =>
+    fixture.buckets.configure(by(owner), 'next', ['cors', id === undefined ? id : cors(id)]);
+  await set('a'.repeat(1000));
+  const sql = "UPDATE buckets SET settings = ? WHERE name = 'full'";
+  await fixture.metadata.commit([{ sql, params: ['x'.repeat(16 * 2 ** 20 - 1500)] }]);
+  await refuses(() => set('a'.repeat(2000)), 'quota_exceeded');
+  const settings = { cors: cors('a'.repeat(500)) };
+  await refuses(() => fixture.buckets.create(by(owner), { name: 'third', settings }), 'quota_exceeded');
+  await fixture.buckets.create(by(stranger), { name: 'third', settings });
+  await set('a'.repeat(900));
+  await set(undefined);
+  await set('a'.repeat(1000));
+});

@@ -35,6 +35,8 @@ import {
 export type { BucketRow, HeldBucketRow } from './bucket-sql.ts';
 
 const DEFAULT_REGION = 'us-east-1';
+/** Total for all buckets of an account: a policy has up to 20 KiB, lifecycle rules up to 512 KiB. */
+const MAX_SETTINGS_BYTES = 16 * 2 ** 20;
 
 export interface BucketsDeps {
   readonly changes: Changes;
@@ -99,6 +101,7 @@ export class Buckets {
       if (await store.find(principal.accountId, row.name)) throw bucketExists(row.name);
       const isHeld = await this.#isHeld(change, row);
       if (isHeld && input.isGlobal === true) throw nameTaken(row.name);
+      this.#assertRoom(change, { ...row, settings: null }, row.settings);
       const id = change.add(store.insert(row, isHeld ? null : row.name), 'retry');
       change.addAll(await billing.bucketCreated({ ...row, id }), 'retry');
       return present({ ...row, ...NO_CONTENT, id: 0 });
@@ -266,6 +269,7 @@ export class Buckets {
     const { store, clock } = this.#deps;
     assertLockFits(row, changed);
     const settings = withSettings(row, changed);
+    this.#assertRoom(change, row, settings);
     change.add(store.update(row, { ...row, settings }), 'retry');
     if ('dataEvents' in changed) change.forgets({ kind: 'data-events', id: row.id });
     if ('lifecycle' in changed) {
@@ -273,6 +277,18 @@ export class Buckets {
       change.add(store.scheduleLifecycle(row.id, due), 'retry');
     }
     return settings;
+  }
+
+  /** Settings are rows that no bytes of objects count: without a bound they would fill the metadata. */
+  #assertRoom(
+    change: Change,
+    { account_id, settings }: Pick<BucketRow, 'account_id' | 'settings'>,
+    after: string | null,
+  ): void {
+    const grown = Buffer.byteLength(after ?? '') - Buffer.byteLength(settings ?? '');
+    if (grown <= 0) return;
+    change.add(turnAt('accounts', account_id));
+    change.add(this.#deps.store.expectRoom(account_id, grown, MAX_SETTINGS_BYTES), tooManySettings);
   }
 
   /** Runs `work` while uploads to the bucket are refused with `bucket_not_found`. */
@@ -344,6 +360,12 @@ function nameTaken(name: string): AppError {
       hint: 'Choose another name: a released name stays reserved for 30 days',
     },
   );
+}
+
+function tooManySettings(): AppError {
+  return new AppError('quota_exceeded', 'The settings of all your buckets have at most 16 MiB together', {
+    hint: 'Remove lifecycle rules, policies or CORS rules that you no longer need',
+  });
 }
 
 function notEmpty(name: string): AppError {

@@ -14,7 +14,7 @@ import { nothingSince, type ObjectChanges } from './object-changes.ts';
 import { assertMayRemove } from './object-lock.ts';
 import { NULL_VERSION, type ObjectRow, type ObjectSql, type VersionRow } from './object-sql.ts';
 import { notFound, type Objects } from './objects.ts';
-import { sizeOfText } from './version-row-sql.ts';
+import { markerBytesOf } from './version-row-sql.ts';
 
 export interface RemovalsDeps {
   readonly objects: Objects;
@@ -132,7 +132,7 @@ export class Removals {
       const marked = { id, object_id: objectId, current: null, name };
       const answer = this.#deps.objectChanges.addMarker(change, marked, bucket);
       this.#deps.objectChanges.logWrite(change, call, bucket, name);
-      await this.#deps.objectChanges.countMetadata(change, bucket, sizeOfText(name));
+      await this.#deps.objectChanges.countMetadata(change, bucket, markerBytesOf(name));
       return { answer, wasMarker: false };
     });
   }
@@ -176,7 +176,7 @@ export class Removals {
       bytes: -(live?.size_bytes ?? 0),
       versions: dropped === undefined || dropped.blob === null ? 0 : -1,
       totalBytes: -(dropped?.size_bytes ?? 0),
-      metadataBytes: (isMarked ? sizeOfText(object.name) : 0) - (dropped?.metadata_bytes ?? 0),
+      metadataBytes: (isMarked ? markerBytesOf(object.name) : 0) - (dropped?.metadata_bytes ?? 0),
       isRemoval: live !== undefined,
     });
     return deleted;

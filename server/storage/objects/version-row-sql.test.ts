@@ -4,9 +4,10 @@ import { afterEach, beforeEach, test } from 'node:test';
 import type { Principal } from '../../calls/principal.ts';
 import { isAppError } from '../../platform/errors.ts';
 import { by } from '../../testing/account-fixture.ts';
-import { assertStoredRows } from '../../testing/part-uploads-fixture.ts';
+import { assertStoredRows, partUploadsOf } from '../../testing/part-uploads-fixture.ts';
 import { openStorageFixture, type StorageFixture } from '../../testing/storage-fixture.ts';
 import type { Naming } from './objects.ts';
+import { ROW_BYTES } from './version-row-sql.ts';
 
 let fixture: StorageFixture;
 let owner: Principal;
@@ -51,12 +52,12 @@ async function named(bucketName: string, name: string) {
 test('each text of an object counts in UTF-8, in its bucket beside the contents, and goes with it', async () => {
   const texts = { metadata: '{"k":"ä"}', headers: '{"x":"y"}', tags: '{"t":"1"}', acl: '{"owner":"o"}' };
   const { object_id: id } = await empty('plain', 'näme', texts);
-  const bytes = 5 + 3 + 10 + 9 + 9 + 13;
+  const bytes = ROW_BYTES + 5 + 3 + 10 + 9 + 9 + 13;
   assert.equal(await stored(), bytes);
   const { size, total_size, metadata_size } = await fixture.buckets.describe(owner, 'plain');
   assert.deepEqual([size, total_size, metadata_size], [0, 0, bytes]);
   await empty('plain', 'näme');
-  assert.equal(await stored(), 8, 'a new version in the place of another');
+  assert.equal(await stored(), ROW_BYTES + 8, 'a new version in the place of another');
   await fixture.removals.remove(by(owner), id);
   assert.equal(await stored(), 0);
 });
@@ -97,10 +98,10 @@ test('empty objects are refused beyond the quota, and removals are not', async (
 });
 
 test('a delete marker counts its name, and a multipart upload its own texts while it is open', async () => {
-  await limitTo(40);
+  await limitTo(2 * ROW_BYTES + 40);
   await fixture.removals.removeNamed(by(owner), 'history', { name: 'gone' });
   await fixture.removals.removeNamed(by(owner), 'history', { name: 'gone' });
-  assert.equal(await stored(), 8);
+  assert.equal(await stored(), 2 * ROW_BYTES + 8);
   await fixture.removals.removeOldest(owner, (await named('history', 'gone')).object_id);
   assert.equal(await stored(), 0);
   const bucket = await fixture.buckets.find(owner, 'plain');
@@ -112,9 +113,23 @@ test('a delete marker counts its name, and a multipart upload its own texts whil
       checksum: null,
     });
   const uploads = [await begin('one'), await begin('two')];
-  assert.equal(await stored(), 30);
+  assert.equal(await stored(), 2 * ROW_BYTES + 30);
   await fixture.partUploads.abort(by(owner), bucket, { name: 'one', uploadId: uploads[0] ?? '' });
-  assert.equal(await stored(), 15);
+  assert.equal(await stored(), ROW_BYTES + 15);
   await begin('six');
   await assert.rejects(begin('three'), isOverQuota);
+});
+
+test('each part of an open multipart upload counts its row once, also an empty one, until the upload ends', async () => {
+  await limitTo(4 * ROW_BYTES);
+  const uploads = partUploadsOf(fixture, owner);
+  const upload = await uploads.begin('plain', 'of-parts');
+  const begun = await stored();
+  for (const number of [1, 2, 2]) await uploads.put(upload, number, Buffer.alloc(0));
+  assert.equal(await stored(), begun + 2 * ROW_BYTES);
+  await assert.rejects(uploads.put(upload, 3, Buffer.alloc(0)), isOverQuota);
+  await assertStoredRows(fixture);
+  const bucket = await fixture.buckets.find(owner, 'plain');
+  await fixture.partUploads.abort(by(owner), bucket, upload);
+  assert.equal(await stored(), 0);
 });

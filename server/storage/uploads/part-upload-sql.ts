@@ -14,7 +14,7 @@ export interface PartUploadRow {
   readonly state: number;
   /** Sum over all parts. */
   readonly size_bytes: number;
-  /** See version-row-sql.ts; counted while the upload is open. */
+  /** See version-row-sql.ts; with the rows of its parts, and counted while the upload is open. */
   readonly metadata_bytes: number;
   /** Grows with each change of the parts. */
   readonly changes: number;
@@ -186,11 +186,12 @@ export class PartUploadSql {
     return { sql: 'UPDATE buckets SET id = id WHERE id = ?', params: [bucketId], expectChanges: 1 };
   }
 
-  /** Adds `bytes` of a changed part; refuses unless the upload is open. */
-  changePart(upload: number, bytes: number): Statement {
+  /** Adds `bytes` of a changed part, and those of a new row; refuses unless the upload is open. */
+  changePart(upload: number, bytes: number, rowBytes: number): Statement {
     return {
-      sql: 'UPDATE uploads SET size_bytes = size_bytes + ?, changes = changes + 1 WHERE id = ? AND state = 0',
-      params: [bytes, upload],
+      sql: `UPDATE uploads SET size_bytes = size_bytes + ?, metadata_bytes = metadata_bytes + ?, changes = changes + 1
+            WHERE id = ? AND state = 0`,
+      params: [bytes, rowBytes, upload],
       expectChanges: 1,
     };
   }

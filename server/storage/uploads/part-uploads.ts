@@ -19,7 +19,7 @@ import type { Condition, Published } from '../listing/entries.ts';
 import type { WantedLock } from '../objects/object-lock.ts';
 import type { ObjectSql } from '../objects/object-sql.ts';
 import type { Naming, Objects, VersionContent } from '../objects/objects.ts';
-import { metadataBytesOf } from '../objects/version-row-sql.ts';
+import { metadataBytesOf, ROW_BYTES } from '../objects/version-row-sql.ts';
 import type { StorageBilling } from '../storage-billing.ts';
 import {
   type PartBlobRow,
@@ -195,10 +195,11 @@ export class PartUploads {
       changes.run(call, async (change) => {
         const old = await store.part(id, number);
         const bytes = sizeBytes - (old?.size_bytes ?? 0);
+        const rowBytes = old === undefined ? ROW_BYTES : 0;
         change.after(keep);
         const now = clock.now();
         // Checked first: an ended upload explains all other mismatches.
-        change.add(store.changePart(id, bytes), () => uploadNotFound(upload_id));
+        change.add(store.changePart(id, bytes, rowBytes), () => uploadNotFound(upload_id));
         if (old) {
           change.add(store.deletePart(id, old), 'retry');
           change.addAll(objectStore.releaseBlob(old.blob, now + garbageGraceMs), 'retry');
@@ -206,7 +207,7 @@ export class PartUploads {
         const blobRow = change.add(objectStore.insertBlob(blob), 'retry');
         const row = { number, blob: blobRow, size_bytes: sizeBytes, etag, checksum, created_at: now };
         change.add(store.insertPart(id, row), 'retry');
-        await this.#count(change, { id: bucket_id, account_id }, bytes);
+        await this.#count(change, { id: bucket_id, account_id }, bytes + rowBytes);
       }),
     );
   }
@@ -272,7 +273,7 @@ export class PartUploads {
       }
       return change.add(store.insertAssembled(upload, sizeBytes), 'retry');
     };
-    // The bytes were counted part by part, and the metadata when the upload began.
+    // The bytes and rows were counted part by part, and the metadata when the upload began.
     return { sizeBytes, etag, checksum, addBlob, countedBytes: sumOf(all) + upload.metadata_bytes };
   }
 
