@@ -125,3 +125,28 @@ test('few run at once, whoever they are of', async () => {
   await Promise.all(running);
   assert.equal(unzip(await send(exports)).length, 3);
 });
+
+test('a reader that takes nearly nothing for a minute gives its place to who waits, and no other does', async () => {
+  const { exports, countOpen } = exportsOf();
+  const gone = Promise.withResolvers<void>();
+  const [slow, quick] = [
+    await newPrincipal(fixture.accounts, 'slow'),
+    await newPrincipal(fixture.accounts, 'quick'),
+  ];
+  const begin = async (principal: Principal, take: () => Promise<void>) =>
+    (await exports.openOwn(by(principal), false)).send(take, new AbortController().signal);
+  const first = begin(slow, () => gone.promise);
+  await new Promise((resolve) => setImmediate(resolve));
+  fixture.clock.advance(40_000);
+  const second = begin(quick, () => gone.promise);
+  await new Promise((resolve) => setImmediate(resolve));
+  fixture.clock.advance(19_000);
+  await assert.rejects(send(exports), (error) => isAppError(error, 'overloaded'), 'not a minute yet');
+  fixture.clock.advance(1000);
+  const third = send(exports);
+  await assert.rejects(first, (error) => isAppError(error, 'overloaded'));
+  assert.equal(unzip(await third).length, 3);
+  gone.resolve();
+  await second;
+  assert.equal(countOpen(), 0);
+});

@@ -53,13 +53,19 @@ const FORMAT = 1;
 /** Each reads at its caller's speed from the disk, which other requests need too. */
 const MOST_AT_ONCE = 4;
 const MANIFEST = 'MANIFEST.json';
+/**
+ * A reader that was waited for this long and took less than this keeps its place only while nobody else
+ * wants it: otherwise four accounts could keep exports from everybody.
+ */
+const PATIENCE_MS = 60_000;
+const SLOW_BYTES_PER_MS = 64;
 /** The first missing files are also named at the top. */
 const MOST_NAMED = 1000;
 
 export class AccountExports {
   readonly #deps: AccountExportsDeps;
-  /** Accounts with a running export on this node: the node with the databases runs all exports. */
-  readonly #running = new Set<number>();
+  /** By account, on this node: the node with the databases runs all exports. */
+  readonly #running = new Map<number, Reader>();
 
   constructor(deps: AccountExportsDeps) {
     this.#deps = deps;
@@ -85,30 +91,46 @@ export class AccountExports {
     if (row === undefined) throw accountNotFound();
     return {
       fileName: `${row.username}-${formatTime(this.#deps.clock.now()).slice(0, 10)}.zip`,
-      send: (sink, signal) => this.#alone(row.id, () => this.#send(call, { row, ...asked, sink, signal })),
+      send: (sink, signal) =>
+        this.#alone(row.id, (reader) =>
+          this.#send(call, { row, ...asked, sink: reader.sink(sink), signal: reader.signal(signal) }),
+        ),
     };
   }
 
-  async #alone(accountId: number, work: () => Promise<void>): Promise<void> {
+  async #alone(accountId: number, work: (reader: Reader) => Promise<void>): Promise<void> {
     if (this.#running.has(accountId)) {
       throw new AppError('job_running', 'An export of this account is running', {
         hint: 'Wait for its end, or end it by closing its connection',
         retryAfterSeconds: 10,
       });
     }
+    this.#makeRoom();
+    const reader = new Reader(this.#deps.clock);
+    this.#running.set(accountId, reader);
+    try {
+      await work(reader);
+    } finally {
+      if (this.#running.get(accountId) === reader) this.#running.delete(accountId);
+    }
+  }
+
+  /** Ends the export whose reader is the slowest of those too slow. Throws `overloaded` if there is none. */
+  #makeRoom(): void {
     const { mostAtOnce = MOST_AT_ONCE } = this.#deps;
-    if (this.#running.size >= mostAtOnce) {
+    if (this.#running.size < mostAtOnce) return;
+    const [slowest] = [...this.#running]
+      .filter(([, reader]) => reader.isSlow())
+      .sort(([, a], [, b]) => a.bytesPerMs() - b.bytesPerMs());
+    if (slowest === undefined) {
       throw new AppError('overloaded', `${this.#running.size} exports of other accounts are running`, {
         hint: 'Try again in some minutes: that many run at once',
         retryAfterSeconds: 60,
       });
     }
-    this.#running.add(accountId);
-    try {
-      await work();
-    } finally {
-      this.#running.delete(accountId);
-    }
+    const [accountId, reader] = slowest;
+    this.#running.delete(accountId);
+    reader.end();
   }
 
   async #send(call: Call, { row, sink, ...asked }: Sending): Promise<void> {
@@ -142,6 +164,57 @@ export class AccountExports {
 interface Sending extends Pick<Exporting, 'wantsDisks' | 'isCounted' | 'signal'> {
   readonly row: AccountRow;
   readonly sink: PieceSink;
+}
+
+/** The receiver of an export: how fast it reads, and the end of its place. */
+class Reader {
+  readonly #clock: Pick<Clock, 'monotonic'>;
+  readonly #ended = new AbortController();
+  #bytes = 0;
+  #waitedMs = 0;
+  #waitsSince: number | null = null;
+
+  constructor(clock: Pick<Clock, 'monotonic'>) {
+    this.#clock = clock;
+  }
+
+  end(): void {
+    const detail = 'Others waited for this export, whose reader took less than 64 KiB a second';
+    this.#ended.abort(new AppError('overloaded', detail));
+  }
+
+  signal(ofCaller: AbortSignal): AbortSignal {
+    return AbortSignal.any([ofCaller, this.#ended.signal]);
+  }
+
+  /** Rejects when the place ends, also while the receiver takes nothing. */
+  sink(inner: PieceSink): PieceSink {
+    const ended = Promise.withResolvers<never>();
+    ended.promise.catch(() => {});
+    const { signal } = this.#ended;
+    signal.addEventListener('abort', () => ended.reject(signal.reason));
+    return async (piece) => {
+      const since = this.#clock.monotonic();
+      this.#waitsSince = since;
+      await Promise.race([inner(piece), ended.promise]);
+      this.#waitsSince = null;
+      this.#waitedMs += this.#clock.monotonic() - since;
+      this.#bytes += piece.length;
+    };
+  }
+
+  /** Time in which the export itself had nothing to send does not count. */
+  #waited(): number {
+    return this.#waitedMs + (this.#waitsSince === null ? 0 : this.#clock.monotonic() - this.#waitsSince);
+  }
+
+  bytesPerMs(): number {
+    return this.#bytes / Math.max(1, this.#waited());
+  }
+
+  isSlow(): boolean {
+    return this.#waited() >= PATIENCE_MS && this.bytesPerMs() < SLOW_BYTES_PER_MS;
+  }
 }
 
 interface PackingDeps {

@@ -23,7 +23,8 @@ const DESCRIPTION =
   '(without their addresses), and the names of its keys, without secrets. Its last file, MANIFEST.json, names each file with its length and SHA-256, and what was left out and ' +
   'why, such as objects encrypted with keys that only clients have. A zip that breaks off has no directory, so every ' +
   'program rejects it. In a session the password must have been given in the last 15 minutes. One export of an account ' +
-  'runs at a time, and at most 4 of all accounts together (503 `overloaded`).';
+  'runs at a time, and at most 4 of all accounts together (503 `overloaded`); one that is read at less than 64 KiB a second ends after ' +
+  'a minute when another waits.';
 
 const common = {
   method: 'GET',
