@@ -279,7 +279,10 @@ test('the palette finds objects and does things, and can be used by everybody', 
   await palette.getByRole('textbox').fill('PLAN <b');
   await palette.getByText('papers/2026/ · 6 B').waitFor();
   await page.keyboard.press('Enter');
-  await page.getByRole('dialog', { name: 'plan <b>.txt' }).getByText('2026/plan <b>.txt').waitFor();
+  await page
+    .getByRole('dialog', { name: 'plan <b>.txt' })
+    .getByText('2026/plan <b>.txt', { exact: true })
+    .waitFor();
   await page.keyboard.press('Escape');
 
   await page.getByRole('dialog').waitFor({ state: 'detached' });

@@ -101,7 +101,7 @@ function Revenue() {
                 <Title order={2} mb="sm">
                   {text.billing.daily}
                 </Title>
-                <DayBars days={daily.map(({ date, total: cost }) => ({ date, cost }))} />
+                <DayBars days={daily.map(({ total: cost, ...day }) => ({ ...day, cost }))} />
               </section>
             )}
           </Stack>

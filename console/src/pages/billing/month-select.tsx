@@ -1,5 +1,5 @@
 /** The choice of a month, and its days as bars. (Firefox and Safari have no `<input type=month>`.) */
-import { NativeSelect } from '@mantine/core';
+import { Group, NativeSelect, Text } from '@mantine/core';
 import { sayCredits } from '../../parts/say.ts';
 import { readerLocales } from '../../texts/reader-locales.ts';
 import { text } from '../../texts/text.ts';
@@ -33,27 +33,60 @@ export function MonthSelect({ value, onChange }: MonthSelectProps) {
   );
 }
 
-interface DayBarsProps {
-  readonly days: readonly { readonly date: string; readonly cost: number | string }[];
+const SERVICES = Object.keys(text.billing.services) as (keyof typeof text.billing.services)[];
+type Service = (typeof SERVICES)[number];
+
+type Day = Readonly<Record<Service, number | string>> & {
+  readonly date: string;
+  readonly cost: number | string;
+};
+
+/** One bar per day, with its cost as height and the service of each part as colour. */
+export function DayBars({ days }: { readonly days: readonly Day[] }) {
+  const most = Math.max(...days.map(({ cost }) => Number(cost)), Number.MIN_VALUE);
+  const used = SERVICES.filter((service) => days.some((day) => Number(day[service]) > 0));
+  return (
+    <>
+      <ol className={classes.days}>
+        {days.map((day) => {
+          const words = text.billing.costOn(day.date, sayCredits(day.cost), partsOf(day, used));
+          return (
+            <li key={day.date} title={words}>
+              {used.toReversed().map((service) => (
+                <span
+                  key={service}
+                  className={classes.bar}
+                  data-service={service}
+                  style={{ height: `${(Number(day[service]) / most) * 100}%` }}
+                />
+              ))}
+              <span className={classes.words}>{words}</span>
+              <span className={classes.date} aria-hidden>
+                {Number(day.date.slice(8))}
+              </span>
+            </li>
+          );
+        })}
+      </ol>
+      {used.length > 1 && (
+        <Group gap="md" mt="xs" aria-hidden>
+          {used.map((service) => (
+            <Group key={service} gap={6}>
+              <span className={classes.swatch} data-service={service} />
+              <Text size="sm" c="dimmed">
+                {text.billing.services[service]}
+              </Text>
+            </Group>
+          ))}
+        </Group>
+      )}
+    </>
+  );
 }
 
-/** One bar per day, with its cost as height. */
-export function DayBars({ days }: DayBarsProps) {
-  const most = Math.max(...days.map(({ cost }) => Number(cost)), Number.MIN_VALUE);
-  return (
-    <ol className={classes.days}>
-      {days.map(({ date, cost }) => {
-        const words = text.billing.costOn(date, sayCredits(cost));
-        return (
-          <li key={date} title={words}>
-            <span className={classes.bar} style={{ height: `${(Number(cost) / most) * 100}%` }} />
-            <span className={classes.words}>{words}</span>
-            <span className={classes.date} aria-hidden>
-              {Number(date.slice(8))}
-            </span>
-          </li>
-        );
-      })}
-    </ol>
-  );
+/** What the parts of a bar say, if there are several. */
+function partsOf(day: Day, used: readonly Service[]): string {
+  const parts = used.filter((service) => Number(day[service]) > 0);
+  if (parts.length < 2) return '';
+  return parts.map((service) => `${text.billing.services[service]} ${sayCredits(day[service])}`).join(', ');
 }

@@ -13,6 +13,7 @@ import { Figures } from '../../parts/tables/facts.tsx';
 import { AnchorLink } from '../../parts/tables/links.tsx';
 import { text } from '../../texts/text.ts';
 import { estimateQuery, quotasQuery } from './queries.ts';
+import { useMonthCost } from './use-month-cost.ts';
 
 type Estimate = Result<'getEstimate'>;
 type Quotas = Result<'getQuotas'>;
@@ -46,6 +47,7 @@ export function Now() {
 }
 
 function Rates({ now }: { now: Estimate }) {
+  const month = useMonthCost();
   const days = now.days_left;
   const lasts = days === null ? text.billing.lastsForever : text.billing.lastsDays(Math.floor(days));
   return (
@@ -60,6 +62,7 @@ function Rates({ now }: { now: Estimate }) {
         { name: text.billing.perHour, value: sayCredits(now.per_hour) },
         { name: text.billing.perDay, value: sayCredits(now.per_day) },
         { name: text.billing.perMonth, value: sayCredits(now.per_month) },
+        { name: text.billing.thisMonth, ...month },
       ]}
     />
   );

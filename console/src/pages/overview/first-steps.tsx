@@ -1,4 +1,4 @@
-/** Five first steps, ticked off when done. */
+/** Five first steps, ticked off when done. One line once one is done, until they are all done or hidden. */
 import {
   ArchiveBoxIcon,
   ArrowUpTrayIcon,
@@ -8,7 +8,8 @@ import {
   LifebuoyIcon,
   ServerIcon,
 } from '@heroicons/react/24/outline';
-import { Button, Group, Progress, Text, Title } from '@mantine/core';
+import { Button, CloseButton, Group, Progress, Text, Title } from '@mantine/core';
+import { useLocalStorage } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
 import type { ComponentType, ReactNode, SVGProps } from 'react';
 import { Refused } from '../../parts/forms/warning.tsx';
@@ -29,23 +30,50 @@ interface Step {
   readonly action: ReactNode;
 }
 
-export function FirstSteps({ isAdmin }: { isAdmin: boolean }) {
+interface FirstStepsProps {
+  readonly isAdmin: boolean;
+  readonly accountId: number;
+}
+
+export function FirstSteps({ isAdmin, accountId }: FirstStepsProps) {
   const buckets = useQuery(bucketsQuery);
-  const steps = useSteps(isAdmin);
+  const { steps, areRead } = useSteps(isAdmin);
+  const [shown, show] = useLocalStorage<'folded' | 'open' | 'hidden'>({
+    key: `cloudlet.first-steps.${accountId}`,
+    defaultValue: 'folded',
+    getInitialValueInEffect: false,
+  });
   const done = steps.filter(({ isDone }) => isDone).length;
+  if (!areRead || shown === 'hidden' || done === steps.length) return null;
+  const isOpen = done === 0 || shown === 'open';
   return (
     <section aria-labelledby="first">
-      <Group justify="space-between" align="baseline">
+      <Group justify="space-between">
         <Title order={2} id="first">
           {text.overview.first}
         </Title>
-        <Text size="sm" c="dimmed">
-          {text.overview.doneCount(done, steps.length)}
-        </Text>
+        <Group gap="xs">
+          <Text size="sm" c="dimmed">
+            {text.overview.doneCount(done, steps.length)}
+          </Text>
+          {done > 0 && (
+            <>
+              <Button
+                variant="default"
+                size="compact-sm"
+                aria-expanded={isOpen}
+                onClick={() => show(isOpen ? 'folded' : 'open')}
+              >
+                {isOpen ? text.overview.foldSteps : text.overview.showSteps}
+              </Button>
+              <CloseButton aria-label={text.overview.hideSteps} onClick={() => show('hidden')} />
+            </>
+          )}
+        </Group>
       </Group>
       <Progress value={(done / steps.length) * 100} size={4} my="xs" aria-label={text.overview.first} />
       <Refused error={buckets.error} onRetry={() => buckets.refetch()} />
-      {done < steps.length && (
+      {isOpen && (
         <ol className={classes.steps}>
           {steps.map((step) => (
             <StepRow key={step.words[0]} step={step} />
@@ -56,12 +84,13 @@ export function FirstSteps({ isAdmin }: { isAdmin: boolean }) {
   );
 }
 
-function useSteps(isAdmin: boolean): readonly Step[] {
-  const { data: buckets = [] } = useQuery(bucketsQuery);
-  const { data: machines = [] } = useQuery(vmsQuery);
-  const { data: databases = [] } = useQuery(databasesQuery);
-  const { data: keys = [] } = useQuery(accessKeysQuery);
-  const { data: points = [] } = useQuery({ ...pointsQuery, enabled: isAdmin });
+/** `areRead`: whether it is known of each if it is done; a failure counts as not done. */
+function useSteps(isAdmin: boolean): { readonly steps: readonly Step[]; readonly areRead: boolean } {
+  const { data: buckets = [], isLoading: readsBuckets } = useQuery(bucketsQuery);
+  const { data: machines = [], isLoading: readsMachines } = useQuery(vmsQuery);
+  const { data: databases = [], isLoading: readsDatabases } = useQuery(databasesQuery);
+  const { data: keys = [], isLoading: readsKeys } = useQuery(accessKeysQuery);
+  const { data: points = [], isLoading: readsPoints } = useQuery({ ...pointsQuery, enabled: isAdmin });
   const { steps } = text.overview;
   const all: Step[] = [
     {
@@ -111,7 +140,8 @@ function useSteps(isAdmin: boolean): readonly Step[] {
       ),
     },
   ];
-  return isAdmin ? all : all.slice(0, -1);
+  const areRead = !(readsBuckets || readsMachines || readsDatabases || readsKeys || readsPoints);
+  return { steps: isAdmin ? all : all.slice(0, -1), areRead };
 }
 
 function StepRow({ step: { words, icon: Icon, isDone, action } }: { step: Step }) {

@@ -2,6 +2,7 @@
 import { Group, Progress, Stack, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { CreditWarning } from '../../parts/credit-warning.tsx';
+import { Warning } from '../../parts/forms/warning.tsx';
 import { Loaded, Page } from '../../parts/page.tsx';
 import { sayBytes, sayCount, sayCredits, sayPrice } from '../../parts/say.ts';
 import { Figures } from '../../parts/tables/facts.tsx';
@@ -9,11 +10,13 @@ import { AnchorLink } from '../../parts/tables/links.tsx';
 import { accountQuery, statusQuery } from '../../queries.ts';
 import { text } from '../../texts/text.ts';
 import { estimateQuery } from '../billing/queries.ts';
+import { useMonthCost } from '../billing/use-month-cost.ts';
 import { databasesQuery } from '../databases/queries/queries.ts';
 import { vmsQuery } from '../machines/queries.ts';
 import { bucketsQuery } from '../storage/queries.ts';
 import { FirstSteps } from './first-steps.tsx';
 import classes from './overview-page.module.css';
+import { Recent } from './recent.tsx';
 
 export function OverviewPage() {
   const { data: account } = useQuery(accountQuery);
@@ -22,23 +25,46 @@ export function OverviewPage() {
     <Page title={account === undefined ? text.overview.title : text.overview.hello(account.username)}>
       <Stack gap={40}>
         <CreditWarning />
-        <FirstSteps isAdmin={isAdmin} />
+        {isAdmin && <Alerts />}
+        {account !== undefined && <FirstSteps isAdmin={isAdmin} accountId={account.id} />}
         <AtAGlance />
+        <Recent />
         <CloudStatus isAdmin={isAdmin} />
       </Stack>
     </Page>
   );
 }
 
-/** Counts of buckets, machines, databases and credits; hidden if all are zero. */
 const words = text.overview.glance;
 const { areas } = text.shell;
 
+/** Faults of the cloud, and what would hinder a full restore; for administrators. */
+function Alerts() {
+  const { data: status } = useQuery(statusQuery);
+  const all = status === undefined ? [] : [...status.alarms, ...status.components.recovery.warnings];
+  if (all.length === 0) return null;
+  return (
+    <Warning title={status?.status === 'degraded' ? text.overview.degraded : text.overview.unprotectedTitle}>
+      <ul className={classes.alarms}>
+        {all.map(({ code, detail, fix }) => (
+          <li key={code + detail}>
+            {detail}
+            <br />
+            {text.administration.fix}: {fix}
+          </li>
+        ))}
+      </ul>
+    </Warning>
+  );
+}
+
+/** Buckets, machines, databases, credits and the cost of the month; hidden if there are none. */
 function AtAGlance() {
   const { data: buckets = [] } = useQuery(bucketsQuery);
   const { data: machines = [] } = useQuery(vmsQuery);
   const { data: databases = [] } = useQuery(databasesQuery);
   const { data: estimate } = useQuery(estimateQuery);
+  const month = useMonthCost();
   if (buckets.length + machines.length + databases.length === 0) return null;
   const running = machines.filter(({ state }) => state === 'running').length;
   const stored = buckets.reduce((sum, { total_size }) => sum + total_size, 0);
@@ -70,19 +96,27 @@ function AtAGlance() {
             value: estimate === undefined ? '–' : sayCredits(estimate.spendable),
             note: estimate && words.perHour(sayPrice(estimate.per_hour)),
           },
+          {
+            name: (
+              <AnchorLink to="/billing" search={{ tab: 'report' }}>
+                {words.thisMonth}
+              </AnchorLink>
+            ),
+            ...month,
+          },
         ]}
       />
     </section>
   );
 }
 
-/** State of the cloud: host load, and warnings for administrators. */
+/** State of the cloud, and the load of the host. */
 function CloudStatus({ isAdmin }: { isAdmin: boolean }) {
   const status = useQuery(statusQuery);
   return (
     <section aria-labelledby="status">
       <Loaded query={status}>
-        {({ status: state, metrics, alarms, version, components }) => (
+        {({ status: state, metrics, version, components }) => (
           <>
             <Group justify="space-between" align="baseline">
               <Title order={2} id="status">
@@ -97,17 +131,6 @@ function CloudStatus({ isAdmin }: { isAdmin: boolean }) {
               <Gauge label={text.overview.memory} percent={metrics.memory} />
               <Gauge label={text.overview.disk} percent={metrics.disk} />
             </dl>
-            {isAdmin && (
-              <ul className={classes.alarms}>
-                {[...alarms, ...components.recovery.warnings].map(({ code, detail, fix }) => (
-                  <li key={code + detail}>
-                    {detail}
-                    <br />
-                    {text.administration.fix}: {fix}
-                  </li>
-                ))}
-              </ul>
-            )}
           </>
         )}
       </Loaded>

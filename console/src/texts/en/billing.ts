@@ -9,6 +9,8 @@ export const billing = {
   perHour: 'Per hour',
   perDay: 'Per day',
   perMonth: 'Per month',
+  thisMonth: 'This month so far',
+  byMonthEnd: (credits: string) => `${credits} by its end at this rate`,
   lasts: 'Time left',
   lastsDays: (days: number) => counted(days, 'day'),
   lastsForever: 'unlimited',
@@ -60,7 +62,8 @@ export const billing = {
   total: 'Total',
   month: 'Month',
   daily: 'Cost per day',
-  costOn: (day: string, cost: string) => `${day}: ${cost} credits`,
+  costOn: (day: string, cost: string, parts: string) =>
+    `${day}: ${cost} credits${parts === '' ? '' : ` (${parts})`}`,
   free: 'free',
   freeToo: (items: number) => `${counted(items, 'more resource costs', 'more resources cost')} nothing.`,
   noUse: 'Nothing was charged this month.',

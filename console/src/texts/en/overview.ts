@@ -4,7 +4,6 @@ export const overview = {
   title: 'Overview',
   hello: (name: string) => `Hello, ${name}`,
   first: 'First five minutes',
-  firstLead: 'Five steps to get to know this cloud. Each is checked off once you have done it.',
   doneCount: (done: number, all: number) => `${done} of ${all} done`,
   steps: {
     upload: [
@@ -22,6 +21,9 @@ export const overview = {
       'Save the whole cloud so that you can restore it if this host is lost.',
     ],
   },
+  showSteps: 'Show steps',
+  foldSteps: 'Hide steps',
+  hideSteps: 'Do not show the first steps again',
   chooseFile: 'Choose a file',
   openRecovery: 'Open recovery',
   glance: {
@@ -30,11 +32,14 @@ export const overview = {
     running: (machines: number) => `${count(machines)} running`,
     take: (size: string) => `${size} used`,
     perHour: (price: string) => `${price} / hour`,
+    thisMonth: 'Cost this month',
   },
+  recent: { processor: (percent: number) => `Processor: ${percent} %` },
   isDone: 'Done',
   status: 'Cloud status',
   healthy: 'All systems are operational.',
   unprotected: 'All systems are operational, but this cloud is not protected yet.',
+  unprotectedTitle: 'This cloud is not protected yet',
   degraded: 'Something needs attention.',
   processor: 'Processor',
   memory: 'Memory',

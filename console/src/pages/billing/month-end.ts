@@ -1,0 +1,20 @@
+/** The cost of a month as it would be at its end. */
+
+const HOUR_MS = 3_600_000;
+
+/**
+ * Credits at the end of the month (UTC) of `now` (ms) if the use stays as it is.
+ *
+ * @param cost credits of this month up to `asOf` (ms)
+ * @param perHour credits that the present use costs
+ */
+export function costAtMonthEnd(cost: number, perHour: number, { asOf, now = Date.now() }: Moments): number {
+  const today = new Date(now);
+  const end = Date.UTC(today.getUTCFullYear(), today.getUTCMonth() + 1);
+  return cost + (perHour * Math.max(0, end - Math.min(asOf, now))) / HOUR_MS;
+}
+
+interface Moments {
+  readonly asOf: number;
+  readonly now?: number;
+}
