@@ -84,7 +84,7 @@ export function DayBars({ days }: { readonly days: readonly Day[] }) {
   );
 }
 
-/** What the parts of a bar say, if there are several. */
+/** The cost of each service of the day, if there are several; else empty. */
 function partsOf(day: Day, used: readonly Service[]): string {
   const parts = used.filter((service) => Number(day[service]) > 0);
   if (parts.length < 2) return '';

@@ -1,4 +1,4 @@
-/** What is in use: machines with their load, and databases. */
+/** Machines with their load, and databases. */
 import { Group, SimpleGrid, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
