@@ -13,7 +13,7 @@ import { databasesQuery } from '../databases/queries/queries.ts';
 import { vmsQuery } from '../machines/queries.ts';
 import classes from './overview-page.module.css';
 
-/** Of each kind; the list has the rest. */
+/** Most machines, and most databases, that are shown. */
 const SHOWN = 5;
 const words = text.overview.recent;
 
