@@ -14,6 +14,7 @@ import { YES } from '../resources.ts';
 import { installedClient, runClient } from './db-clients.ts';
 import { runShell } from './db-shell.ts';
 import { listen, portPair, untilInterrupted } from './forward.ts';
+import { IMPORT_COMMAND } from './import-command.ts';
 import { openSocket } from './tunnel.ts';
 
 type ExportQuery = Parameters<Cloud['exportDatabaseRows']>[1];
@@ -164,6 +165,7 @@ export const DATABASE_TUNNEL_COMMANDS: readonly Command[] = [
     },
     run: exportRows,
   },
+  IMPORT_COMMAND,
   {
     name: 'db load',
     words: 'DATABASE [FILE]',

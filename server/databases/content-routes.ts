@@ -1,13 +1,8 @@
 /** Content of a database over REST: statements, tables, dumps. */
-import { createHash } from 'node:crypto';
-import { once } from 'node:events';
-import { PassThrough } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { readForm } from '../http/bodies/multipart.ts';
+import { closeOf, receiveFile } from '../http/bodies/received-file.ts';
 import { contentDisposition } from '../http/response.ts';
 import { defineRoute, type Route, type RouteInput, TicketField } from '../http/route.ts';
-import { unknownFields } from '../http/validate.ts';
-import { invalidField } from '../platform/errors.ts';
 import { Type } from '../platform/json/json-schema.ts';
 import type { Dumps, NamedDump } from './dumps.ts';
 import type { Queries } from './queries.ts';
@@ -181,15 +176,6 @@ function dumpRoutes({ dumps }: DatabaseContentRoutesDeps): Route[] {
 
 type Input<Q = unknown> = RouteInput<{ database_id: string }, Q, unknown>;
 
-/** Aborts when the client disconnects before the response, unless it asked for an asynchronous one. */
-export function closeOf({ raw }: Input['reply']): AbortSignal {
-  const controller = new AbortController();
-  raw.once('close', () => {
-    if (!raw.writableFinished) controller.abort();
-  });
-  return controller.signal;
-}
-
 function send(dumps: Dumps, { principal, params, query, request, reply }: Input<{ format?: string }>) {
   const { format } = query;
   const sendDump = async (dump: NamedDump) => {
@@ -206,43 +192,10 @@ function send(dumps: Dumps, { principal, params, query, request, reply }: Input<
   return dumps.dump(principal, params.database_id, { format, signal: closeOf(reply), send: sendDump });
 }
 
-/** Ends the engine's input only when the form is complete and the call is identified. */
-async function receive(
-  dumps: Dumps,
-  { principal, params, query, request, reply, identify }: Input<{ strict?: boolean }>,
-) {
-  const stream = new PassThrough();
-  // A failure is reported by the promises below; the stream may have no reader yet.
-  stream.on('error', () => {});
-  const hash = createHash('sha256');
-  const given = { dump: stream, isStrict: query.strict, signal: closeOf(reply) };
-  const load = dumps.load(principal, params.database_id, given);
-  const form = readForm(request.raw, {
-    write: (chunk) => {
-      hash.update(chunk);
-      // After a refusal the rest of the form is discarded, so that the connection can be reused.
-      if (stream.destroyed || stream.write(Buffer.from(chunk))) return undefined;
-      return Promise.race([once(stream, 'drain'), load]).then(
-        () => {},
-        () => {},
-      );
-    },
-  }).then(({ fields, file }) => {
-    unknownFields(request, fields.keys(), LoadForm);
-    if (file === undefined) throw invalidField('file', 'is required');
-    identify(hash.digest('hex'));
-    stream.end();
-  });
-  form.catch((error: Error) => stream.destroy(error));
-  // The first error wins; a failed load reads no more of the form.
-  load.catch((error: Error) => stream.destroy(error));
-  try {
-    await Promise.race([form, load]);
-  } catch (error) {
-    // Only the complete form identifies a retry, which gets its stored response even if the
-    // database is gone.
-    if (request.headers['idempotency-key'] !== undefined) await form;
-    throw error;
-  }
-  return load;
+function receive(dumps: Dumps, input: Input<{ strict?: boolean }>) {
+  const { principal, params, query, reply } = input;
+  const signal = closeOf(reply);
+  return receiveFile(input, LoadForm, (dump) =>
+    dumps.load(principal, params.database_id, { dump, isStrict: query.strict, signal }),
+  );
 }

@@ -123,8 +123,26 @@ export interface QueryResult {
 
 /** Statements that each change exactly one row, or document; all of them or none are applied. */
 export interface RowChanges {
-  readonly statements: readonly Pick<Query, 'statement' | 'params'>[];
+  readonly statements: readonly Statement[];
   readonly timeoutMs: number;
+  readonly signal: AbortSignal;
+}
+
+type Statement = Pick<Query, 'statement' | 'params'>;
+
+/** The same rows as one statement, or as a statement for each, to find those that are refused. */
+export interface InsertBatch {
+  readonly whole: () => Statement;
+  readonly each: () => readonly Statement[];
+}
+
+/** New rows of one table, all of which are stored, or none. */
+export interface Insertion {
+  /** Makes the table, in the same transaction where the engine can; null: it is there. */
+  readonly first: string | null;
+  /** Removes the table again where the engine makes it outside of the transaction. */
+  readonly undo: string | null;
+  readonly batches: AsyncIterable<InsertBatch>;
   readonly signal: AbortSignal;
 }
 
@@ -245,6 +263,11 @@ export interface Engine {
    */
   scan?(database: EngineDatabase, scan: Scan): Promise<void>;
   /**
+   * Stores rows as they come, in one transaction, for an hour at most. Throws RowsRefused, the errors of
+   * query() and those of `batches`; nothing is changed then. Missing: not supported.
+   */
+  insert?(database: EngineDatabase, insertion: Insertion): Promise<void>;
+  /**
    * Runs all statements in one transaction, in order. Throws RowNotChanged, as well as QueryFailed
    * and `query_timeout`; nothing is changed then. Missing: rows are changed by query() only.
    */
@@ -315,6 +338,26 @@ export class RowNotChanged extends Error {
     this.rows = rows;
   }
 }
+
+export interface RefusedRow {
+  /** Index among all rows of the insertion, from 0. */
+  readonly at: number;
+  readonly message: string;
+}
+
+/** Rows of an Insertion that the engine refused, the first few, and everything was rolled back. */
+export class RowsRefused extends Error {
+  readonly rows: readonly RefusedRow[];
+
+  constructor(rows: readonly RefusedRow[]) {
+    super(`${rows.length} rows were refused`);
+    this.name = 'RowsRefused';
+    this.rows = rows;
+  }
+}
+
+/** Refused rows that are named. */
+export const MOST_REFUSED = 20;
 
 /** A dump that cannot be loaded, with the reason for the tenant. */
 export class LoadFailed extends Error {

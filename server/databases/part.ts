@@ -22,6 +22,7 @@ import type { Engine, EngineLimits } from './engine.ts';
 import type { EngineDescription } from './engine-description.ts';
 import { Engines, moveDatabases, watchEngines } from './engines.ts';
 import { ExportedDatabases } from './exported-databases.ts';
+import { Imports } from './imports/imports.ts';
 import { databaseStops } from './life/account-stops.ts';
 import type { DataFaults } from './life/data-faults.ts';
 import type { DatabaseBilling, Egress } from './life/egress.ts';
@@ -115,6 +116,7 @@ export function assembleDatabases({ engines: list, abouts, sealer, ...given }: D
   const queries = new Queries(parts);
   const rows = new Rows({ ...parts, queries });
   const rowExports = new RowExports({ ...parts, rows });
+  const imports = new Imports({ ...parts, rows, queries });
   const plans = new Plans({ ...parts, queries });
   const saved = new SavedSql(metadata);
   const savedQueries = new SavedQueries({ ...parts, saved });
@@ -131,6 +133,7 @@ export function assembleDatabases({ engines: list, abouts, sealer, ...given }: D
     queries,
     rows,
     rowExports,
+    imports,
     plans,
     savedQueries,
     dumps,

@@ -6,6 +6,7 @@ import { AppError, invalidField } from '../platform/errors.ts';
 import { JsonText } from '../platform/json/json.ts';
 import {
   type EngineName,
+  type Insertion,
   type Query,
   QueryFailed,
   type QueryResult,
@@ -150,6 +151,23 @@ export class Queries {
       if (engine.scan === undefined) throw invalidField('table', `cannot be read as a whole from ${name}`);
       try {
         await engine.scan(lifecycle.inEngine(row), scan);
+      } catch (error) {
+        throw this.#asError(error, { databaseId, engine: name });
+      }
+    });
+  }
+
+  /** See Engine.insert(). Counts as a scan; throws `database_not_ready` and the errors of run() as well. */
+  insert(principal: Principal, databaseId: string, insertion: Insertion): Promise<void> {
+    return this.#scans.run(principal.accountId, insertion.signal, async () => {
+      const { owned, engines, lifecycle } = this.#deps;
+      const row = await owned.findLive(principal, databaseId);
+      assertReady(row);
+      const { engine: name } = row;
+      const engine = engines.get(name);
+      if (engine.insert === undefined) throw invalidField('table', `takes no imports in ${name}`);
+      try {
+        await engine.insert(lifecycle.inEngine(row), insertion);
       } catch (error) {
         throw this.#asError(error, { databaseId, engine: name });
       }

@@ -10,6 +10,8 @@ import type { Databases } from './databases.ts';
 import { DEFAULT_ENGINE, type EngineLimits } from './engine.ts';
 import type { EngineDescription } from './engine-description.ts';
 import type { Engines } from './engines.ts';
+import { importRoutes } from './imports/import-routes.ts';
+import type { Imports } from './imports/imports.ts';
 import { DatabaseMetrics, type Metrics } from './life/metrics.ts';
 import type { DatabasePoints } from './points/database-points.ts';
 import { planRoutes } from './querying/plan-routes.ts';
@@ -43,6 +45,7 @@ export interface DatabaseRoutesDeps extends DatabaseContentRoutesDeps, DatabaseM
   readonly points: DatabasePoints;
   readonly rows: Rows;
   readonly rowExports: RowExports;
+  readonly imports: Imports;
   readonly plans: Plans;
   readonly savedQueries: SavedQueries;
   readonly engines: Engines;
@@ -66,6 +69,7 @@ export function databaseRoutes(deps: DatabaseRoutesDeps): Route[] {
     ...runningRoutes(deps),
     ...savedRoutes(deps),
     ...rowRoutes(deps),
+    ...importRoutes(deps),
     ...databaseMetricsRoutes(deps),
     databaseTunnelRoute(deps),
   ];

@@ -98,6 +98,7 @@ export const CASES: Readonly<Record<string, Case>> = {
   listDatabaseMoments: { foreign: 'database_not_found' },
   getDatabaseMetrics: { foreign: 'database_not_found' },
   exportDatabaseRows: { query: '?table=x', foreign: 'database_not_found' },
+  importDatabaseRows: { query: '?table=x', form: true, foreign: 'database_not_found' },
   dumpDatabase: { foreign: 'database_not_found' },
   loadDatabase: { form: true, foreign: 'database_not_found' },
   ...RECOVERY_OPERATIONS,

@@ -93,7 +93,7 @@ function callOf({ method, path, operation }: Entry): [string, Call] {
   if (!form) return [url + query, { method, json }];
   const body = new FormData();
   body.set('file', new Blob(['x']), 'x.txt');
-  return [url, { method, body }];
+  return [url + query, { method, body }];
 }
 
 /** A problem without the names that were asked for. */

@@ -1,6 +1,7 @@
 /** Plans of statements over REST. */
+
+import { closeOf } from '../../http/bodies/received-file.ts';
 import { defineRoute, type Route } from '../../http/route.ts';
-import { closeOf } from '../content-routes.ts';
 import { DatabasePath } from '../schema.ts';
 import { Plan, PlanQuery } from './plan-schema.ts';
 import type { Plans } from './plans.ts';

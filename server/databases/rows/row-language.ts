@@ -5,6 +5,8 @@
  */
 import { invalidField } from '../../platform/errors.ts';
 import type { ResultColumn, Table } from '../engine.ts';
+import type { ColumnKind } from '../imports/guesses.ts';
+import type { ImportTraits } from '../imports/values.ts';
 
 export const FILTER_OPERATORS = [
   ...(['eq', 'ne', 'lt', 'le', 'gt', 'ge'] as const),
@@ -67,6 +69,14 @@ export interface RowLanguage {
   keyOf(table: Table): readonly string[];
   /** One INSERT that makes the row again, without a line end; the row as present() gives it. */
   insertText?(table: Table, row: readonly unknown[]): string;
+  readonly importTraits: ImportTraits;
+  /** Whether values of the column are bytes as a rule. */
+  takesBytes(column: Table['columns'][number]): boolean;
+  /** Stores rows of these columns. */
+  insertRows(table: Table, names: readonly string[], rows: readonly (readonly unknown[])[]): RowStatement;
+  /** Makes the table, whose columns have these types. */
+  createTable(table: Table, kinds: readonly ColumnKind[]): string;
+  dropTable(table: Table): string;
 }
 
 /** Columns of a table, looked up again and again: there may be thousands, in calls of many rows. */

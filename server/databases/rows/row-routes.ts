@@ -1,10 +1,10 @@
 /** Rows of a table over REST. */
 
 import { once } from 'node:events';
+import { closeOf } from '../../http/bodies/received-file.ts';
 import { contentDisposition } from '../../http/response.ts';
 import { defineRoute, type Route, type RouteInput, TicketField } from '../../http/route.ts';
 import { Type } from '../../platform/json/json-schema.ts';
-import { closeOf } from '../content-routes.ts';
 import { DatabasePath } from '../schema.ts';
 import type { RowExport, RowExports } from './row-exports.ts';
 import {

@@ -31,12 +31,6 @@ interface Call<T> {
   readonly signal: AbortSignal;
 }
 
-interface Found {
-  readonly table: Table;
-  readonly language: RowLanguage;
-  readonly about: EngineDescription;
-}
-
 export interface ExportedTable {
   readonly table: Table;
   readonly language: RowLanguage;
@@ -124,21 +118,39 @@ export class Rows {
     return { table, language, rows };
   }
 
-  async #find(
+  /** The language of the database, and the table if there is one of that name. */
+  async importing(
     principal: Principal,
     databaseId: string,
     { input, signal }: Call<Pick<RowsQuery, 'table' | 'schema'>>,
-  ): Promise<Found> {
+  ): Promise<{ readonly language: RowLanguage; readonly table: Table | undefined }> {
+    const { about, table } = await this.#look(principal, databaseId, { input, signal });
+    if (table?.type === 'view')
+      throw invalidField('table', `${table.name} is a view, whose rows are read-only`);
+    if (table === undefined && input.schema !== undefined)
+      throw invalidField('schema', 'is only for a table that is there: a new one is in the default schema');
+    return { language: about.rows, table };
+  }
+
+  async #find(principal: Principal, databaseId: string, call: Call<Pick<RowsQuery, 'table' | 'schema'>>) {
+    const { about, table } = await this.#look(principal, databaseId, call);
+    if (table === undefined) throw invalidField('table', `there is no ${call.input.table}`);
+    return { table, language: about.rows, about };
+  }
+
+  async #look(
+    principal: Principal,
+    databaseId: string,
+    { input: { table: name, schema }, signal }: Call<Pick<RowsQuery, 'table' | 'schema'>>,
+  ) {
     const { owned, engines, queries } = this.#deps;
     const row = await owned.findLive(principal, databaseId);
     const about = engines.about(row.engine);
-    if (about.rows === undefined)
+    if (!hasRows(about))
       throw invalidField('table', `rows of ${about.title} are read and changed by its own statements`);
     const tables = (await queries.tables(principal, databaseId, signal)).toJSON();
-    const { table: name, schema } = input;
-    const found = tables.find((one) => one.name === name && (schema === undefined || one.schema === schema));
-    if (found === undefined) throw invalidField('table', `there is no ${name}`);
-    return { table: found, language: about.rows, about };
+    const table = tables.find((one) => one.name === name && (schema === undefined || one.schema === schema));
+    return { about, table };
   }
 
   /** If counting takes too long, the rows are shown without a count. */
@@ -154,6 +166,12 @@ export class Rows {
       throw error;
     }
   }
+}
+
+type WithRows = EngineDescription & { readonly rows: RowLanguage };
+
+function hasRows(about: EngineDescription): about is WithRows {
+  return about.rows !== undefined;
 }
 
 function bodyOf({ traits }: EngineDescription, { statement, params }: RowStatement) {

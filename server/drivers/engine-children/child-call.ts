@@ -7,9 +7,10 @@ export interface ChildCall {
   readonly signal: AbortSignal;
   /**
    * Sends a part of the answer once everything in it is durable. Resolves when it was passed on,
-   * and rejects when the caller gave up; one part is in flight at a time.
+   * with the bytes that the caller answers, and rejects when the caller gave up; one part is in flight
+   * at a time.
    */
-  part(head: Readonly<Record<string, unknown>>, body?: Uint8Array): Promise<void>;
+  part(head: Readonly<Record<string, unknown>>, body?: Uint8Array): Promise<Uint8Array>;
 }
 
 export interface ChildReply {

@@ -11,7 +11,7 @@ const SENT_TOGETHER = 4;
 interface Running {
   readonly abort: AbortController;
   /** Called when the part in flight was passed on. */
-  passedOn: (() => void) | null;
+  passedOn: ((answer: Uint8Array) => void) | null;
 }
 
 export interface ChildSocketOptions {
@@ -56,7 +56,7 @@ export class ChildSocket {
   #take(head: FrameHead, body: Buffer): void {
     const { id, kind } = head;
     if (kind === 'ping') this.send({ id, pong: true });
-    else if (kind === 'ack') this.#running.get(id)?.passedOn?.();
+    else if (kind === 'ack') this.#running.get(id)?.passedOn?.(body);
     else if (kind === 'cancel') this.#running.get(id)?.abort.abort();
     else {
       this.#running.set(id, { abort: new AbortController(), passedOn: null });
@@ -106,18 +106,18 @@ export class ChildSocket {
     }
   }
 
-  async #part(running: Running, head: FrameHead, body?: Uint8Array): Promise<void> {
+  async #part(running: Running, head: FrameHead, body?: Uint8Array): Promise<Uint8Array> {
     await this.#flush();
     const { signal } = running.abort;
-    const { promise, resolve } = Promise.withResolvers<void>();
+    const { promise, resolve } = Promise.withResolvers<Uint8Array>();
     running.passedOn = resolve;
-    signal.addEventListener('abort', () => resolve(), { once: true });
-    if (!signal.aborted) {
-      this.send(head, body);
-      await promise;
-    }
+    signal.addEventListener('abort', () => resolve(NO_BODY), { once: true });
+    signal.throwIfAborted();
+    this.send(head, body);
+    const answer = await promise;
     running.passedOn = null;
     signal.throwIfAborted();
+    return answer;
   }
 
   async #flush(): Promise<void> {

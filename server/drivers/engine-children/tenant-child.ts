@@ -24,8 +24,8 @@ export interface CallOptions {
   readonly body?: Uint8Array;
   /** Aborting cancels the call; a child that does not stop is killed. */
   readonly signal?: AbortSignal;
-  /** Receives the parts of an answer, in order. A rejection cancels the call. */
-  readonly onPart?: (answer: ChildAnswer) => Promise<void>;
+  /** Receives the parts of an answer, in order, and may answer with bytes. A rejection cancels the call. */
+  readonly onPart?: (answer: ChildAnswer) => Promise<unknown>;
   /** Called when the process begins the call, if requested. */
   readonly onBegin?: () => void;
 }
@@ -237,8 +237,9 @@ export class TenantChild {
 
   async #pass(head: FrameHead, body: Buffer, pending: Pending): Promise<void> {
     try {
-      await pending.onPart?.({ head, body });
-      if (this.#over === null) this.#send({ id: head.id, kind: 'ack' });
+      const answer = await pending.onPart?.({ head, body });
+      const bytes = answer instanceof Uint8Array ? answer : undefined;
+      if (this.#over === null) this.#send({ id: head.id, kind: 'ack' }, bytes);
     } catch (error) {
       this.#giveUp(head.id, pending, error);
     }

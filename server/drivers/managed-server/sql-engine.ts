@@ -8,6 +8,7 @@ import type {
   Engine,
   EngineDatabase,
   EngineName,
+  Insertion,
   Measured,
   Query,
   QueryResult,
@@ -55,6 +56,7 @@ export interface AccountEngine extends Engine {
   readonly replayedTo?: bigint | null;
   change(database: EngineDatabase, changes: RowChanges): Promise<void>;
   scan(database: EngineDatabase, scan: Scan): Promise<void>;
+  insert(database: EngineDatabase, insertion: Insertion): Promise<void>;
   use(): Promise<ServerUse>;
   /** Databases that its users created beside Cloudlet's. */
   testDatabases(): Promise<readonly TestDatabase[]>;
@@ -87,6 +89,7 @@ export interface SqlEngineParts<Admin, L> {
     run(database: EngineDatabase, query: Query): Promise<QueryResult>;
     change(database: EngineDatabase, changes: RowChanges): Promise<void>;
     scan(database: EngineDatabase, scan: Scan): Promise<void>;
+    insert(database: EngineDatabase, insertion: Insertion): Promise<void>;
     tables(database: EngineDatabase, signal: AbortSignal): Promise<readonly Table[]>;
   };
   readonly dumps: {
@@ -198,6 +201,11 @@ export abstract class SqlEngine<Admin, L extends AdminLinks<Admin>> implements A
   async scan(database: EngineDatabase, scan: Scan): Promise<void> {
     await this.prepare();
     await this.#parts.queries.scan(database, scan);
+  }
+
+  async insert(database: EngineDatabase, insertion: Insertion): Promise<void> {
+    await this.prepare();
+    await this.#parts.queries.insert(database, insertion);
   }
 
   async tables(database: EngineDatabase, signal: AbortSignal): Promise<JsonText<readonly Table[]>> {

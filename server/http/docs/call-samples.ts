@@ -149,6 +149,7 @@ export const CALL_SAMPLES: Readonly<Record<string, CallSample>> = {
   },
   changeDatabaseRows: { body: { table: 'orders', changes: [{ action: 'insert', values: { total: 12 } }] } },
   exportDatabaseRows: { query: '?table=orders&format=csv' },
+  importDatabaseRows: { query: '?table=orders', form: { file: '@orders.csv' } },
   dumpDatabase: { options: '-o shop.db' },
   loadDatabase: { form: { file: '@shop.db' } },
   createRecoveryPoint: { query: '?wait=60' },

@@ -95,6 +95,17 @@ const DIALECT: SqlRowDialect = {
   contains: (named, value, bind) => `LOCATE(${bind(value)}, CONCAT(${read(named)})) > 0`,
   startsWith: (named, value, bind) => `LOCATE(${bind(value)}, CONCAT(${read(named)})) = 1`,
   literal,
+  types: {
+    text: 'longtext',
+    integer: 'bigint',
+    number: 'double',
+    boolean: 'boolean',
+    date: 'date',
+    timestamp: 'datetime(6)',
+    bytes: 'longblob',
+    json: 'json',
+  },
+  hasZones: false,
   hasBytes: (column) => kindOf(column) === 'bytes',
   defaults: '() VALUES ()',
 };

@@ -8,9 +8,10 @@ import {
   type Scan,
   type Table,
 } from '../../../databases/engine.ts';
-import type { RunHow, Statements } from '../../managed-server/accounts/tenant-queries.ts';
+import type { RunHow, Statements, Step } from '../../managed-server/accounts/tenant-queries.ts';
 import { diskFull, timedOut } from '../../managed-server/database-server.ts';
 import { MAX_OVERSHOOT_BYTES, SentTooMuch, tooLarge } from '../../managed-server/links/bounded-answers.ts';
+import { STEPS } from '../shared/transaction-steps.ts';
 import { writtenResult } from '../shared/written-result.ts';
 import { ask, type MysqlLinks } from './mysql-links.ts';
 import { usersOf } from './mysql-store.ts';
@@ -35,6 +36,7 @@ const CHANGES = /^\s*(?:INSERT|UPDATE|DELETE|REPLACE|LOAD)\b/i;
 
 export class MysqlStatements implements Statements<Connection> {
   readonly title = 'MariaDB';
+  readonly makesTablesInTransactions = false;
   readonly wrongPassword = 'ER_ACCESS_DENIED_ERROR';
   readonly #links: MysqlLinks;
 
@@ -78,8 +80,8 @@ export class MysqlStatements implements Statements<Connection> {
     await fetchAll(driver, scan);
   }
 
-  async transact(driver: Connection, step: 'begin' | 'commit' | 'rollback'): Promise<void> {
-    await ask(driver, step);
+  async transact(driver: Connection, step: Step): Promise<void> {
+    await ask(driver, STEPS[step]);
   }
 
   tables(driver: Connection): Promise<Table[]> {

@@ -37,6 +37,17 @@ const DIALECT: SqlRowDialect = {
   contains: ({ name }, value, bind) => `strpos(lower(${name}::text), lower(${bind(value)})) > 0`,
   startsWith: ({ name }, value, bind) => `strpos(lower(${name}::text), lower(${bind(value)})) = 1`,
   literal,
+  types: {
+    text: 'text',
+    integer: 'bigint',
+    number: 'numeric',
+    boolean: 'boolean',
+    date: 'date',
+    timestamp: 'timestamp with time zone',
+    bytes: 'bytea',
+    json: 'jsonb',
+  },
+  hasZones: true,
   hasBytes: isBinary,
   defaults: 'DEFAULT VALUES',
   overriding: (columns) =>

@@ -8,7 +8,7 @@ import {
   type Scan,
   type Table,
 } from '../../../databases/engine.ts';
-import type { RunHow, Statements } from '../../managed-server/accounts/tenant-queries.ts';
+import type { RunHow, Statements, Step } from '../../managed-server/accounts/tenant-queries.ts';
 import { diskFull, timedOut } from '../../managed-server/database-server.ts';
 import {
   endBeyondEach,
@@ -16,6 +16,7 @@ import {
   SentTooMuch,
   tooLarge,
 } from '../../managed-server/links/bounded-answers.ts';
+import { STEPS } from '../shared/transaction-steps.ts';
 import { writtenResult } from '../shared/written-result.ts';
 import { type PostgresqlLinks, streamOf } from './postgresql-links.ts';
 import { rolesOf } from './postgresql-store.ts';
@@ -33,6 +34,7 @@ const PROGRAM_LIMIT = '54000';
 
 export class PostgresqlStatements implements Statements<Client> {
   readonly title = 'PostgreSQL';
+  readonly makesTablesInTransactions = true;
   readonly wrongPassword = '28P01';
   readonly #links: PostgresqlLinks;
 
@@ -81,8 +83,8 @@ export class PostgresqlStatements implements Statements<Client> {
     await query.result;
   }
 
-  async transact(client: Client, step: 'begin' | 'commit' | 'rollback'): Promise<void> {
-    await client.query(step);
+  async transact(client: Client, step: Step): Promise<void> {
+    await client.query(STEPS[step]);
   }
 
   tables(client: Client): Promise<Table[]> {

@@ -1,5 +1,6 @@
 /** Rows of a table by SQL. What differs by dialect is in the folder of the engine. */
 import type { Table } from '../../../databases/engine.ts';
+import type { ColumnKind } from '../../../databases/imports/guesses.ts';
 import {
   type Bytes,
   type FoundRows,
@@ -55,6 +56,10 @@ export interface SqlRowDialect {
   literal(value: unknown, column: Column): string;
   /** After the table, of a row with nothing but defaults. */
   readonly defaults: string;
+  /** Types of columns of a new table. */
+  readonly types: Readonly<Record<ColumnKind, string>>;
+  /** Whether a time may have a zone. */
+  readonly hasZones: boolean;
   /** Between the columns and the values of a row that gives all its values; default: nothing. */
   overriding?(columns: readonly Column[]): string;
 }
@@ -140,6 +145,37 @@ class SqlRows implements RowLanguage {
     );
     const overriding = this.#dialect.overriding?.(given.map(({ column }) => column)) ?? '';
     return `${into} (${names})${overriding} VALUES (${values.join(', ')});`;
+  }
+
+  get importTraits() {
+    return { hasZones: this.#dialect.hasZones };
+  }
+
+  takesBytes(column: Column): boolean {
+    return this.#dialect.hasBytes(column) ?? /^blob$/i.test(column.type ?? '');
+  }
+
+  insertRows(table: Table, names: readonly string[], rows: readonly (readonly unknown[])[]): RowStatement {
+    const { bind, params } = this.#binder();
+    const columns = names.map((name) => this.#columns(table).of(name, 'columns'));
+    const values = rows.map(
+      (row) => `(${columns.map((column, at) => this.#dialect.write(row[at], column, bind)).join(', ')})`,
+    );
+    const quoted = names.map((name) => this.#quoted(name)).join(', ');
+    const overriding = this.#dialect.overriding?.(columns) ?? '';
+    const statement = `INSERT INTO ${this.#table(table)} (${quoted})${overriding} VALUES ${values.join(', ')}`;
+    return { statement, params };
+  }
+
+  createTable(table: Table, kinds: readonly ColumnKind[]): string {
+    const columns = table.columns.map(
+      ({ name }, at) => `${this.#quoted(name)} ${this.#dialect.types[kinds[at] ?? 'text']}`,
+    );
+    return `CREATE TABLE ${this.#table(table)} (${columns.join(', ')})`;
+  }
+
+  dropTable(table: Table): string {
+    return `DROP TABLE ${this.#table(table)}`;
   }
 
   change(table: Table, change: RowChange): RowStatement {

@@ -115,7 +115,7 @@ async function changeAll(database: DatabaseSync, statements: readonly Statement[
   return null;
 }
 
-function prepare(database: DatabaseSync, sql: string): StatementSync {
+export function prepare(database: DatabaseSync, sql: string): StatementSync {
   if (NOTHING_MORE.test(sql)) throw new Error('the statement is empty');
   const statement = database.prepare(sql, { readBigInts: true, returnArrays: true });
   // SQLite compiles only the first and would silently skip the rest.
@@ -125,7 +125,7 @@ function prepare(database: DatabaseSync, sql: string): StatementSync {
 }
 
 /** Retries while another connection holds the lock: a busy statement had no effect. */
-async function whenFree<T>({ signal }: ChildCall, work: () => Promise<T>): Promise<T> {
+export async function whenFree<T>({ signal }: ChildCall, work: () => Promise<T>): Promise<T> {
   for (;;) {
     try {
       return await work();
@@ -172,7 +172,7 @@ async function run(database: DatabaseSync, statement: StatementSync, { head, sig
 }
 
 /** Converts JSON values to SQLite's types. */
-function bound(value: unknown) {
+export function bound(value: unknown) {
   if (typeof value === 'boolean') return Number(value);
   // A column without a type would keep 5 as 5.0.
   if (Number.isSafeInteger(value)) return BigInt(value as number);

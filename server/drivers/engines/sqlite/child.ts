@@ -11,6 +11,7 @@ import { randomBase62 } from '../../../platform/ids.ts';
 import { type Handler, type SizeLimit, TURN_MS } from '../../engine-children/child-call.ts';
 import { type OpenHead, runChild } from '../../engine-children/child-main.ts';
 import { checkHandler, copyHandler, sizeOf } from './child-copies.ts';
+import { insertHandler } from './child-insert.ts';
 import { changeHandler, queryHandler, scanHandler } from './child-query.ts';
 import { tablesHandler } from './child-tables.ts';
 import { TenantConnections } from './tenant-connections.ts';
@@ -40,6 +41,7 @@ function handlersOf(connections: TenantConnections, copy: string): Record<string
     query: queryHandler(connections),
     change: changeHandler(connections),
     scan: scanHandler(connections),
+    insert: insertHandler(connections),
     tables: tablesHandler(connections),
     copy: copyHandler(connections, copy),
     ...hranaHandlers(connections),

@@ -34,6 +34,17 @@ const DIALECT: SqlRowDialect = {
   startsWith: ({ name }, value, bind) => `instr(lower(${asText(name)}), lower(${bind(value)})) = 1`,
   hasBytes: () => null,
   literal,
+  types: {
+    text: 'TEXT',
+    integer: 'INTEGER',
+    number: 'REAL',
+    boolean: 'BOOLEAN',
+    date: 'DATE',
+    timestamp: 'TIMESTAMP',
+    bytes: 'BLOB',
+    json: 'TEXT',
+  },
+  hasZones: true,
   kinds: (names) => names.map((name) => `substr(typeof(${name}), 1, 1)`).join(' || ') || "''",
   defaults: 'DEFAULT VALUES',
 };

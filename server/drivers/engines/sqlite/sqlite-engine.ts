@@ -1,5 +1,14 @@
 /** SQLite: one file per database, opened by its own process. */
-import type { Endpoint, Engine, EngineDatabase, Scan } from '../../../databases/engine.ts';
+import {
+  type Endpoint,
+  type Engine,
+  type EngineDatabase,
+  type Insertion,
+  MOST_REFUSED,
+  type RefusedRow,
+  RowsRefused,
+  type Scan,
+} from '../../../databases/engine.ts';
 import { programFile } from '../../../platform/program-files.ts';
 import {
   ChildEngine,
@@ -63,5 +72,22 @@ export class SqliteEngine extends ChildEngine implements Engine {
     await this.call(database, { ...query, kind: 'scan' }, { signal, onPart }).catch((error) => {
       throw failureOf(error, KIND.errorName);
     });
+  }
+
+  async insert(database: EngineDatabase, { first, batches, signal }: Insertion): Promise<void> {
+    const all = batches[Symbol.asyncIterator]();
+    const onPart = async () => {
+      const next = await all.next();
+      if (next.done === true) return undefined;
+      const rows = next.value.each();
+      const batch = { statement: rows[0]?.statement, rows: rows.map(({ params }) => params) };
+      return Buffer.from(JSON.stringify(batch));
+    };
+    const call = { kind: 'insert', first, most: MOST_REFUSED };
+    const answer = await this.call(database, call, { signal, onPart }).catch((error) => {
+      throw failureOf(error, KIND.errorName);
+    });
+    const refused = answer.head.refused as readonly RefusedRow[];
+    if (refused.length > 0) throw new RowsRefused(refused);
   }
 }

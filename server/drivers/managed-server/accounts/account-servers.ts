@@ -12,6 +12,7 @@ import type {
   Engine,
   EngineDatabase,
   EngineName,
+  Insertion,
   Measured,
   Query,
   QueryResult,
@@ -212,6 +213,14 @@ export class AccountServers implements Engine {
   async scan(database: EngineDatabase, scan: Scan): Promise<void> {
     const { signal } = scan;
     await this.#of(database).using((engine) => engine.scan(database, scan), { signal });
+  }
+
+  async insert(database: EngineDatabase, insertion: Insertion): Promise<void> {
+    const server = this.#of(database);
+    this.#assertMayGrow(database);
+    await server
+      .using((engine) => engine.insert(database, insertion), { signal: insertion.signal })
+      .catch(server.heldBack.refusing(this.#kind.refused));
   }
 
   async tables(database: EngineDatabase, signal: AbortSignal): Promise<JsonText<readonly Table[]>> {

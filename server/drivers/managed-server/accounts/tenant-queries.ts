@@ -1,16 +1,24 @@
 /** Statements of the API that run in a tenant's name: few rows, and not for long. */
 import {
   type EngineDatabase,
+  type InsertBatch,
+  type Insertion,
+  MOST_REFUSED,
   type Query,
   QueryFailed,
   type QueryResult,
+  type RefusedRow,
   type RowChanges,
   RowNotChanged,
+  RowsRefused,
   type Scan,
   type Table,
 } from '../../../databases/engine.ts';
-import { AppError } from '../../../platform/errors.ts';
+import { AppError, isAppError } from '../../../platform/errors.ts';
 import { connectionEnded, timedOut } from '../database-server.ts';
+
+/** `save` sets a savepoint, `keep` forgets it, and `undo` goes back to it. */
+export type Step = 'begin' | 'commit' | 'rollback' | 'save' | 'keep' | 'undo';
 
 /** The engine-specific part, over a connection `C`. */
 export interface Statements<C> {
@@ -27,8 +35,10 @@ export interface Statements<C> {
   run(connection: C, query: Query): Promise<QueryResult>;
   /** See Engine.scan(). */
   scan(connection: C, scan: Scan): Promise<void>;
-  /** Begins, commits or rolls back a transaction that writes. */
-  transact(connection: C, step: 'begin' | 'commit' | 'rollback'): Promise<void>;
+  /** Whether a transaction may make a table. */
+  readonly makesTablesInTransactions: boolean;
+  /** A step of a transaction that writes. */
+  transact(connection: C, step: Step): Promise<void>;
   tables(connection: C): Promise<Table[]>;
   /** Ends the statement, or with `isHard` the session. */
   stop(connection: C, isHard: boolean): Promise<void>;
@@ -49,6 +59,13 @@ export interface TenantQueriesDeps<C> {
   readonly links: { putBackPassword(role: string): Promise<void> };
   /** The operator's server: a tenant could set our role's password, and log in with it. */
   readonly isGuest: boolean;
+}
+
+interface Bound {
+  readonly signal: AbortSignal;
+  readonly statement: string;
+  /** How long all may take; default: as long as one statement. */
+  readonly watchMs?: number;
 }
 
 interface Watching {
@@ -136,6 +153,91 @@ export class TenantQueries<C> {
     return this.#bounded(how, { signal, statement }, (connection) => statements.scan(connection, scan));
   }
 
+  /** See Engine.insert(). */
+  async insert(database: EngineDatabase, insertion: Insertion): Promise<void> {
+    const { statements, links, isGuest } = this.#deps;
+    const { first, undo, signal } = insertion;
+    const role = statements.roleFor(database, false);
+    const how = { role, database: database.database, timeoutMs: database.limits.statementMs, maxBytes: null };
+    const isMadeBefore = first !== null && !statements.makesTablesInTransactions;
+    const run = (statement: string) =>
+      this.run(database, { ...OF_A_CHANGE, statement, params: [], timeoutMs: TABLES_MS, signal });
+    if (isMadeBefore) await run(first);
+    try {
+      await this.#bounded(how, { signal, statement: '', watchMs: LONG_MS }, (connection) =>
+        this.#insertAll(connection, { ...insertion, first: isMadeBefore ? null : first }),
+      );
+    } catch (error) {
+      const after = new AbortController().signal;
+      if (isMadeBefore && undo !== null)
+        await this.run(database, {
+          ...OF_A_CHANGE,
+          statement: undo,
+          params: [],
+          timeoutMs: TABLES_MS,
+          signal: after,
+        }).catch(() => {});
+      throw error;
+    } finally {
+      if (isGuest) await links.putBackPassword(role);
+    }
+  }
+
+  async #insertAll(connection: C, { first, batches, signal }: Insertion): Promise<void> {
+    const { statements } = this.#deps;
+    const query = { ...OF_A_CHANGE, params: [], timeoutMs: TABLES_MS, signal };
+    await statements.transact(connection, 'begin');
+    try {
+      if (first !== null) await statements.run(connection, { ...query, statement: first });
+      let before = 0;
+      for await (const batch of batches) {
+        signal.throwIfAborted();
+        before += await this.#insertBatch(connection, batch, { before, query });
+      }
+    } catch (error) {
+      await statements.transact(connection, 'rollback').catch(() => {});
+      throw error;
+    }
+    await statements.transact(connection, 'commit');
+  }
+
+  /** The number of rows. Of a batch that is refused, each row is tried alone, to name those that are bad. */
+  async #insertBatch(
+    connection: C,
+    { whole, each }: InsertBatch,
+    { before, query }: { readonly before: number; readonly query: Omit<Query, 'statement'> },
+  ): Promise<number> {
+    const { statements } = this.#deps;
+    const run = async (statement: Pick<Query, 'statement'>) => {
+      const all = { ...query, ...statement };
+      statements.check(all);
+      return (await statements.run(connection, all)).affected;
+    };
+    await statements.transact(connection, 'save');
+    try {
+      const stored = (await run(whole())) ?? 0;
+      await statements.transact(connection, 'keep');
+      return stored;
+    } catch (error) {
+      if (refusalOf(error, statements) === null) throw error;
+      await statements.transact(connection, 'undo');
+      const refused: RefusedRow[] = [];
+      for (const [at, statement] of each().entries()) {
+        if (refused.length === MOST_REFUSED) break;
+        try {
+          await statements.transact(connection, 'save');
+          await run(statement);
+        } catch (cause) {
+          const reason = refusalOf(cause, statements);
+          if (reason === null) throw cause;
+          refused.push({ at: before + at, message: reason });
+          await statements.transact(connection, 'undo');
+        }
+      }
+      throw refused.length > 0 ? new RowsRefused(refused) : error;
+    }
+  }
+
   tables(database: EngineDatabase, signal: AbortSignal): Promise<Table[]> {
     const { statements } = this.#deps;
     const role = statements.roleFor(database, true);
@@ -145,7 +247,7 @@ export class TenantQueries<C> {
 
   async #bounded<T>(
     how: RunHow,
-    { signal, statement }: { readonly signal: AbortSignal; readonly statement: string },
+    { signal, statement, watchMs = how.timeoutMs }: Bound,
     work: (connection: C) => Promise<T>,
   ): Promise<T> {
     const { statements, links } = this.#deps;
@@ -154,7 +256,9 @@ export class TenantQueries<C> {
       isStopped = true;
     };
     const attempt = () =>
-      statements.as(how, (connection) => this.#watched(connection, { ...how, signal, onStop }, work));
+      statements.as(how, (connection) =>
+        this.#watched(connection, { timeoutMs: watchMs, signal, onStop }, work),
+      );
     try {
       return await attempt().catch(async (error) => {
         if (error.code !== statements.wrongPassword) throw error;
@@ -167,6 +271,7 @@ export class TenantQueries<C> {
         error instanceof AppError ||
         error instanceof QueryFailed ||
         error instanceof RowNotChanged ||
+        error instanceof RowsRefused ||
         !(error instanceof Error);
       if (isPlain || error.name === 'AbortError') throw error;
       const said = statements.asError(error, statement);
@@ -197,4 +302,13 @@ export class TenantQueries<C> {
       signal.removeEventListener('abort', left);
     }
   }
+}
+
+/** The reason why a row cannot be stored; null: something else failed. */
+function refusalOf<C>(error: unknown, { asError }: Pick<Statements<C>, 'asError'>): string | null {
+  if (error instanceof QueryFailed) return error.message;
+  if (isAppError(error, 'invalid_request')) return error.message;
+  if (!(error instanceof Error) || error instanceof AppError) return null;
+  const said = asError(error, '');
+  return said instanceof QueryFailed ? said.message : null;
 }

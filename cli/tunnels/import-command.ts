@@ -1,0 +1,82 @@
+/** Rows of a file as rows of a table. */
+import { openAsBlob, rmSync } from 'node:fs';
+import { mkdtemp, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
+import type { Cloud, DatabaseImport } from '../../sdk/index.ts';
+import type { Command, Invocation } from '../command.ts';
+import { findDatabase } from '../commands/database-commands.ts';
+import { UsageError } from '../failures.ts';
+import { counted } from '../output.ts';
+
+type ImportQuery = Parameters<Cloud['importDatabaseRows']>[2];
+
+/** A dry run needs no more of a file. */
+const BEGINNING_BYTES = 2 ** 20;
+const TEXTS = ['schema', 'format', 'separator', 'empty', 'columns'] as const;
+
+async function importRows({ session, options, output, words }: Invocation): Promise<void> {
+  const { cloud } = session();
+  const [name = '', path = '-', given] = words;
+  const { database_id: id } = await findDatabase(cloud, name);
+  const table = given ?? basename(path).replace(/\.[^.]*$/, '');
+  if (table === '' || (path === '-' && given === undefined))
+    throw new UsageError('the table has no name', 'Name it after the file: cloudlet db import SHOP - goods');
+  const isDry = options.has('dry-run');
+  const header = options.text('header');
+  if (header !== undefined && header !== 'yes' && header !== 'no')
+    throw new UsageError('--header must be yes or no', 'Without it, the first row decides');
+  const query: Record<string, unknown> = { table, dry_run: isDry };
+  for (const one of TEXTS) {
+    const chosen = options.text(one);
+    if (chosen !== undefined) query[one] = chosen === '\\t' ? '\t' : chosen;
+  }
+  if (header !== undefined) query.header = header === 'yes';
+  const folder = path === '-' ? await mkdtemp(join(tmpdir(), 'cloudlet-')) : null;
+  try {
+    const source = folder === null ? path : join(folder, 'rows');
+    if (folder !== null) await writeFile(source, process.stdin);
+    const file = await openAsBlob(source);
+    const sent = isDry ? file.slice(0, BEGINNING_BYTES) : file;
+    const done = await cloud.importDatabaseRows(id, { file: sent }, query as ImportQuery);
+    output.one(done, () => (isDry ? shown(done) : said(done)));
+  } finally {
+    if (folder !== null) rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+function said({ rows, table, created }: DatabaseImport): string[] {
+  return [`${counted(rows, 'row')} added to ${table}${created ? ', which is new' : ''}`];
+}
+
+function shown({ columns, created, table }: DatabaseImport): string[] {
+  const width = Math.max(...columns.map(({ field }) => field.length));
+  const lines = columns.map(({ field, name, type }) => {
+    const to = name === null ? 'left out' : name === field ? '' : `→ ${name}`;
+    return `${field.padEnd(width)}  ${type ?? ''}  ${to}`.trimEnd();
+  });
+  return [created ? `${table} would be made:` : `${table} is there:`, ...lines];
+}
+
+export const IMPORT_COMMAND: Command = {
+  name: 'db import',
+  words: 'DATABASE FILE [TABLE]',
+  summary: 'add the rows of a CSV or JSON file to a table, all or none',
+  details: [
+    'A table that is not there is made, with types guessed from the beginning of the file; --dry-run shows them, and',
+    `--columns changes them: --columns '{"Zip":{"name":"zip","type":"text"},"Note":null}'. FILE may be - with TABLE.`,
+  ].join('\n'),
+  options: {
+    'dry-run': { summary: 'only show the columns and their types' },
+    columns: {
+      value: 'JSON',
+      summary: 'other names and types, by the fields of the file; null leaves one out',
+    },
+    header: { value: 'YES|NO', summary: 'whether the first row has the names' },
+    separator: { value: 'CHARACTER', summary: String.raw`between fields; \t for a tab` },
+    empty: { value: 'MEANING', summary: 'an empty field: unquoted (NULL, but "" is text), null or text' },
+    format: { value: 'FORMAT', summary: 'csv or json' },
+    schema: { value: 'SCHEMA', summary: 'schema of the table' },
+  },
+  run: importRows,
+};

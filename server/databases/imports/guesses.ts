@@ -1,0 +1,87 @@
+/** Guesses about a file of rows, by its beginning: format, separator, header, types of columns. */
+import { type CsvField, CsvReader, type CsvRow } from './csv-reader.ts';
+
+export const IMPORT_FORMATS = ['csv', 'json'] as const;
+export type ImportFormat = (typeof IMPORT_FORMATS)[number];
+
+export const COLUMN_KINDS = [
+  ...(['text', 'integer', 'number', 'boolean'] as const),
+  ...(['date', 'timestamp', 'bytes', 'json'] as const),
+] as const;
+export type ColumnKind = (typeof COLUMN_KINDS)[number];
+
+const SEPARATORS = [',', ';', '\t', '|'] as const;
+/** The most characters of one row. */
+export const ROW_CHARACTERS = 4 * 2 ** 20;
+
+const PATTERNS: readonly (readonly [ColumnKind, RegExp])[] = [
+  ['integer', /^-?(?:0|[1-9]\d{0,17})$/],
+  // A number that begins with zeros is a code, such as a postcode.
+  ['number', /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/],
+  ['boolean', /^(?:true|false)$/i],
+  ['date', /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])$/],
+  ['timestamp', /^\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d(?::?\d\d)?)?$/],
+  ['bytes', /^\\x(?:[0-9a-fA-F]{2})+$/],
+];
+
+export function formatOf(beginning: string): ImportFormat {
+  return /^\s*[[{]/.test(beginning) ? 'json' : 'csv';
+}
+
+/** The separator that gives the most columns in rows of one length. */
+export function separatorOf(beginning: string): string {
+  const scores = SEPARATORS.map((separator) => {
+    const rows = rowsOf(beginning, separator);
+    const width = rows[0]?.fields.length ?? 0;
+    const alike = rows.filter(({ fields }) => fields.length === width).length;
+    return { separator, score: width > 1 ? width * (alike / rows.length) ** 4 : 0 };
+  });
+  const best = scores.toSorted((one, other) => other.score - one.score)[0];
+  return best === undefined || best.score === 0 ? ',' : best.separator;
+}
+
+/** Rows that are complete in the beginning of a file; a fault ends them. */
+function rowsOf(beginning: string, separator: string): readonly CsvRow[] {
+  const reader = new CsvReader({ separator, mostCharacters: ROW_CHARACTERS });
+  try {
+    const rows = [...reader.push(beginning)];
+    return rows.length > 0 ? rows : reader.end();
+  } catch {
+    return [];
+  }
+}
+
+/** The first row has names if each is there once and none looks like a value. */
+export function hasHeader([first]: readonly CsvRow[]): boolean {
+  if (first === undefined) return true;
+  const names = first.fields.map((name) => name?.trim() ?? '');
+  return new Set(names).size === names.length && names.every((name) => name !== '' && isName(name));
+}
+
+const isName = (name: string) => !PATTERNS.some(([, pattern]) => pattern.test(name));
+
+/** The type that all of these values have; NULL has any. */
+export function kindOf(values: readonly unknown[]): ColumnKind {
+  const kinds = new Set(values.filter((value) => value !== null && value !== '').map(kindOfValue));
+  if (kinds.size === 1) return [...kinds][0] as ColumnKind;
+  const areNumbers = kinds.size > 1 && [...kinds].every((kind) => kind === 'integer' || kind === 'number');
+  return areNumbers ? 'number' : 'text';
+}
+
+function kindOfValue(value: unknown): ColumnKind {
+  if (typeof value === 'boolean') return 'boolean';
+  if (typeof value === 'number') return Number.isSafeInteger(value) ? 'integer' : 'number';
+  if (typeof value === 'object' && value !== null)
+    return typeof (value as { base64?: unknown }).base64 === 'string' ? 'bytes' : 'json';
+  return PATTERNS.find(([, pattern]) => pattern.test(String(value)))?.[0] ?? 'text';
+}
+
+export const EMPTY_MEANINGS = ['unquoted', 'null', 'text'] as const;
+export type EmptyMeaning = (typeof EMPTY_MEANINGS)[number];
+
+/** A field as a value: `unquoted` distinguishes nothing, which is NULL, from two quotes. */
+export function meaningOf(field: CsvField, empty: EmptyMeaning): string | null {
+  if (field !== null && field !== '') return field;
+  if (empty === 'text') return '';
+  return empty === 'null' ? null : field;
+}

@@ -1,0 +1,230 @@
+/** Rows of a CSV or JSON file, added to a table in one transaction: a new one, or one that is there. */
+import type { Principal } from '../../calls/principal.ts';
+import { AppError, invalidField } from '../../platform/errors.ts';
+import { type InsertBatch, type RefusedRow, RowsRefused, type Table } from '../engine.ts';
+import type { DatabaseTurns } from '../life/states.ts';
+import type { Queries } from '../queries.ts';
+import type { RowLanguage } from '../rows/row-language.ts';
+import type { Rows } from '../rows/rows.ts';
+import { BrokenText } from './csv-reader.ts';
+import { type ImportedRow, readRows, type SourceAsk } from './file-rows.ts';
+import { type ColumnKind, kindOf } from './guesses.ts';
+import { type ImportColumn, type ImportedTable, SAMPLE_ROWS } from './import-schema.ts';
+import { type Convert, converterOf } from './values.ts';
+
+export interface ImportsDeps {
+  readonly rows: Pick<Rows, 'importing'>;
+  readonly queries: Pick<Queries, 'insert'>;
+  readonly turns: Pick<DatabaseTurns, 'during'>;
+  /** Throws `out_of_space` when that many more bytes cannot be stored. */
+  readonly assertSpace: (bytes: number) => void;
+}
+
+/** Changes to the guess for one field of the file; null: it is left out. */
+export type FieldChoice = { readonly name?: string; readonly type?: ColumnKind } | null;
+
+export interface ImportAsk extends SourceAsk {
+  readonly table: string;
+  readonly schema?: string | undefined;
+  readonly columns: Readonly<Record<string, FieldChoice>>;
+  /** Only reads the beginning, and says what would be done. */
+  readonly isDry: boolean;
+}
+
+interface Given {
+  readonly file: AsyncIterable<Uint8Array>;
+  readonly ask: ImportAsk;
+  readonly signal: AbortSignal;
+}
+
+interface Plan {
+  readonly table: Table;
+  readonly language: RowLanguage;
+  readonly isNew: boolean;
+  readonly columns: readonly (ImportColumn & { readonly convert: Convert })[];
+}
+
+/** Rows of one statement, and their values, at most. */
+const BATCH_ROWS = 500;
+const BATCH_VALUES = 20_000;
+const BATCH_CHARACTERS = 512 * 1024;
+/** Values that are looked at for the type of a column. */
+const GUESSED_ROWS = 5000;
+
+export class Imports {
+  readonly #deps: ImportsDeps;
+
+  constructor(deps: ImportsDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Adds all rows of the file, or none. Throws `load_failed` with the lines that cannot be stored (`lines`),
+   * `invalid_request` for a table or column that is not there, and the errors of Queries.run().
+   */
+  run(principal: Principal, databaseId: string, { file, ask, signal }: Given): Promise<ImportedTable> {
+    const work = (either: AbortSignal) => this.#run(principal, databaseId, { file, ask, signal: either });
+    return this.#deps.turns.during([databaseId], work, signal);
+  }
+
+  async #run(principal: Principal, databaseId: string, { file, ask, signal }: Given): Promise<ImportedTable> {
+    const { rows: tables, queries } = this.#deps;
+    try {
+      const { table: name, schema } = ask;
+      const input = schema === undefined ? { table: name } : { table: name, schema };
+      const found = await tables.importing(principal, databaseId, { input, signal });
+      const source = await readRows(this.#checked(file), ask);
+      const plan = planOf(source, ask, found);
+      const { table, language, isNew, columns } = plan;
+      const about = {
+        table: table.name,
+        created: isNew,
+        format: source.format,
+        separator: source.separator,
+        header: source.header,
+        columns: columns.map(({ field, name, type }) => ({ field, name, type })),
+      };
+      const wanted = columns.filter(({ name }) => name !== null);
+      if (wanted.length === 0) throw invalidField('columns', 'all are left out');
+      if (ask.isDry) {
+        const sample = source.beginning.slice(0, SAMPLE_ROWS).map(({ values }) => [...values]);
+        return { ...about, sample, rows: 0 };
+      }
+      const lines: number[] = [];
+      const names = wanted.map(({ name }) => name as string);
+      const first = isNew
+        ? language.createTable(
+            table,
+            wanted.map(({ type }) => type as ColumnKind),
+          )
+        : null;
+      const undo = isNew ? language.dropTable(table) : null;
+      const batches = batchesOf(readable(source.rows), { language, table, names, columns, lines });
+      try {
+        await queries.insert(principal, databaseId, { first, undo, batches, signal });
+      } catch (error) {
+        throw error instanceof RowsRefused ? badRows(error.rows, lines) : error;
+      }
+      return { ...about, sample: [], rows: lines.length };
+    } catch (error) {
+      throw error instanceof BrokenText ? badText(error) : error;
+    }
+  }
+
+  async *#checked(file: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+    for await (const piece of file) {
+      this.#deps.assertSpace(piece.length);
+      yield piece;
+    }
+  }
+}
+
+type Source = Awaited<ReturnType<typeof readRows>>;
+type Found = Awaited<ReturnType<Rows['importing']>>;
+
+/** Throws `invalid_request` for a field or column that is not there. */
+function planOf(
+  { fields, beginning }: Source,
+  { columns: chosen, table: name }: ImportAsk,
+  found: Found,
+): Plan {
+  const { language, table } = found;
+  const unknown = Object.keys(chosen).find((field) => !fields.includes(field));
+  if (unknown !== undefined) throw invalidField('columns', `the file has no field ${unknown}`);
+  const guessed = beginning.slice(0, GUESSED_ROWS);
+  const present = new Map(table?.columns.map((column) => [column.name, column]));
+  const columns = fields.map((field, at) => {
+    const choice = chosen[field];
+    const isGenerated = present.get(field)?.generated === true;
+    if (choice === null || (choice === undefined && isGenerated))
+      return { field, name: null, type: null, convert: (value: unknown) => value };
+    const to = choice?.name ?? field;
+    if (table === undefined) {
+      const type = choice?.type ?? kindOf(guessed.map(({ values }) => values[at]));
+      return { field, name: to, type, convert: converterOf(type, language.importTraits) };
+    }
+    const column = present.get(to);
+    if (column === undefined)
+      throw invalidField('columns', `${name} has no column ${to}: leave the field out, or choose its column`);
+    const kind = language.takesBytes(column) ? 'bytes' : null;
+    return { field, name: to, type: null, convert: converterOf(kind, language.importTraits) };
+  });
+  const names = columns.flatMap((column) => column.name ?? []);
+  const twice = names.find((one, at) => names.indexOf(one) !== at);
+  if (twice !== undefined) throw invalidField('columns', `${twice} is there twice`);
+  const made: Table = table ?? {
+    ...NEW_TABLE,
+    name,
+    columns: names.map((one) => ({ ...NEW_COLUMN, name: one })),
+  };
+  return { table: made, language, isNew: table === undefined, columns };
+}
+
+const NEW_COLUMN = { type: null, nullable: true, default: null, primary_key: false };
+const NEW_TABLE = {
+  schema: null,
+  type: 'table' as const,
+  indexes: [],
+  foreign_keys: [],
+  estimated_rows: null,
+  size_bytes: null,
+};
+
+interface Batching extends Pick<Plan, 'language' | 'table' | 'columns'> {
+  readonly names: readonly string[];
+  /** Receives the line of each row. */
+  readonly lines: number[];
+}
+
+/** Engines pass on only errors that callers know. */
+async function* readable<T>(rows: AsyncIterable<T>): AsyncGenerator<T> {
+  try {
+    yield* rows;
+  } catch (error) {
+    throw error instanceof BrokenText ? badText(error) : error;
+  }
+}
+
+async function* batchesOf(
+  rows: AsyncIterable<readonly ImportedRow[]>,
+  { language, table, names, columns, lines }: Batching,
+): AsyncGenerator<InsertBatch> {
+  const most = Math.max(1, Math.min(BATCH_ROWS, Math.floor(BATCH_VALUES / names.length)));
+  let values: unknown[][] = [];
+  let characters = 0;
+  const taken = (): InsertBatch => {
+    const batch = values;
+    [values, characters] = [[], 0];
+    return {
+      whole: () => language.insertRows(table, names, batch),
+      each: () => batch.map((row) => language.insertRows(table, names, [row])),
+    };
+  };
+  for await (const page of rows)
+    for (const { line, values: found, characters: more } of page) {
+      lines.push(line);
+      values.push(
+        columns.flatMap(({ name, convert }, at) => (name === null ? [] : [convert(found[at] ?? null)])),
+      );
+      characters += more;
+      if (values.length >= most || characters >= BATCH_CHARACTERS) yield taken();
+    }
+  if (values.length > 0) yield taken();
+}
+
+function badText({ line, message }: BrokenText): AppError {
+  return refused([{ line, reason: message }]);
+}
+
+function badRows(rows: readonly RefusedRow[], lines: readonly number[]): AppError {
+  return refused(rows.map(({ at, message }) => ({ line: lines[at] ?? 0, reason: message })));
+}
+
+function refused(lines: readonly { readonly line: number; readonly reason: string }[]): AppError {
+  const [first] = lines;
+  const more = lines.length > 1 ? ` (and ${lines.length - 1} more)` : '';
+  return new AppError('load_failed', `Line ${first?.line}: ${first?.reason}${more}. Nothing was imported`, {
+    hint: 'Mend the line in the file, choose another type for its column, or leave the column out',
+    extra: { lines },
+  });
+}

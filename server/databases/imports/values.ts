@@ -1,0 +1,44 @@
+/** Values of a file as values that a table takes. */
+import type { ColumnKind } from './guesses.ts';
+
+export type Convert = (value: unknown) => unknown;
+
+/** Differences between engines. */
+export interface ImportTraits {
+  /** Whether a time may have a zone; else it is stored in UTC without one. */
+  readonly hasZones: boolean;
+}
+
+const BYTES = /^\\x((?:[0-9a-fA-F]{2})*)$/;
+const ZONED = /(?:Z|[+-]\d\d(?::?\d\d)?)$/;
+
+/** null: the column of a table that is there, which takes what it can. */
+export function converterOf(kind: ColumnKind | null, { hasZones }: ImportTraits): Convert {
+  if (kind === 'bytes') return asBytes;
+  if (kind === 'boolean') return asBoolean;
+  if (kind === 'timestamp' && !hasZones) return inUtc;
+  // Nothing between two separators is no number and no date.
+  if (kind !== null && kind !== 'text') return (value) => (value === '' ? null : value);
+  return (value) => value;
+}
+
+/** Takes bytes as exports write them. Other values are left to the engine, which refuses them. */
+function asBytes(value: unknown): unknown {
+  const digits = typeof value === 'string' ? BYTES.exec(value)?.[1] : undefined;
+  if (digits !== undefined) return { base64: Buffer.from(digits, 'hex').toString('base64') };
+  return value === '' ? { base64: '' } : value;
+}
+
+function asBoolean(value: unknown): unknown {
+  if (typeof value !== 'string') return value;
+  if (/^true$/i.test(value)) return true;
+  if (/^false$/i.test(value)) return false;
+  return value === '' ? null : value;
+}
+
+function inUtc(value: unknown): unknown {
+  if (value === '') return null;
+  if (typeof value !== 'string' || !ZONED.test(value)) return value;
+  const at = new Date(value.replace(' ', 'T'));
+  return Number.isNaN(at.getTime()) ? value : at.toISOString().slice(0, -1).replace('T', ' ');
+}
