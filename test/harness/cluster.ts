@@ -114,6 +114,7 @@ export class Cluster {
   async addWithOwnWay(): Promise<{ node: CloudProcess; way: TcpProxy }> {
     const url = new URL(this.#s3.url('cluster'));
     const way = await TcpProxy.to(Number(url.port));
+    this.#waysToS3.push(way);
     url.port = String(way.port);
     return { node: await this.add({ CLOUDLET_BLOBS_URL: url.href }), way };
   }

@@ -34,6 +34,11 @@ import { connect } from './connections.ts';
 import { migrateSchema } from './postgresql-schema.ts';
 import { insertedRow, numbered, withId } from './sql-texts.ts';
 
+/** Adds to one counter of one row, in any commit. */
+const COUNTS = /^\s*UPDATE (\w+)\s+SET (\w+) = \2 [+-] \?\s+WHERE \w+ = \?\s*$/;
+/** Balances change in the order of their transfers, each checked. */
+const BALANCES = ['accounts', 'billing_accounts'];
+
 const called = new Set<string>();
 const reads: Reads = {
   get: (sql) => {
@@ -216,5 +221,10 @@ describe('SQL of the domains', { skip: noPostgresql }, () => {
       if (byPostgresql !== null) refused.push(`PostgreSQL: ${byPostgresql}: ${sql}`);
     }
     assert.deepEqual(refused, []);
+  });
+
+  test('counters that many commits of a batch change are increments, which PostgreSQL adds up', () => {
+    const plain = [...written.texts].filter((sql) => !BALANCES.includes(COUNTS.exec(sql)?.[1] ?? 'accounts'));
+    assert.deepEqual(plain, [], 'made by increment(): else the whole batch is stored commit by commit');
   });
 });

@@ -1,5 +1,5 @@
 /** SQL of lifecycle runs: buckets with rules that are due, and their versions in order. */
-import type { Awaitable, Reads, Statement } from '../../metadata/metadata.ts';
+import { type Awaitable, increment, type Reads, type Statement } from '../../metadata/metadata.ts';
 import { BUCKET_COLUMNS, type BucketRow } from '../buckets/bucket-sql.ts';
 import { LOCK_COLUMNS, type LockRow } from '../objects/object-lock.ts';
 
@@ -64,11 +64,7 @@ export class LifecycleSql {
 
   /** For the commit of a removal whose event comes later. */
   noteRemoved(bucketId: number, count: number): Statement {
-    return {
-      sql: 'UPDATE buckets SET lifecycle_removed = lifecycle_removed + ? WHERE id = ?',
-      params: [count, bucketId],
-      expectChanges: 1,
-    };
+    return increment({ table: 'buckets', id: bucketId, add: { lifecycle_removed: count } });
   }
 
   /** Number of removals not reported by an event. */
