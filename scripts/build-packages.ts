@@ -6,6 +6,7 @@
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { build } from 'rolldown';
+import { STRICT } from './strict-bundle.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 /** Libraries whose code runs in children. */
@@ -32,15 +33,12 @@ function partsOf(name: string): string[] {
 /** Writes `mingo/core.js` and so on into `folder`. Parts of one package share what they have in common. */
 export async function bundlePackages(folder: string): Promise<void> {
   await build({
+    ...STRICT,
     input: Object.fromEntries(requiredNames().map((name) => [name, name])),
     cwd: ROOT,
     platform: 'neutral',
     // Modules can share parts; for Node these packages have files of CommonJS, which cannot.
     resolve: { conditionNames: ['import'], mainFields: ['module', 'main'] },
-    logLevel: 'warn',
-    onLog: (_level, log) => {
-      throw new Error(log.message);
-    },
     output: {
       dir: folder,
       format: 'cjs',

@@ -19,6 +19,7 @@ import {
 import { join } from 'node:path';
 import { build } from 'rolldown';
 import { bundlePackages } from './build-packages.ts';
+import { STRICT } from './strict-bundle.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 const SERVER = join(ROOT, 'server');
@@ -60,6 +61,7 @@ async function bundle(folder: string): Promise<void> {
     names.map((name) => [name.replaceAll('/', '.'), join(SERVER, `${name}.ts`)]),
   );
   await build({
+    ...STRICT,
     input,
     cwd: ROOT,
     platform: 'node',
@@ -68,10 +70,6 @@ async function bundle(folder: string): Promise<void> {
     // chunks.
     treeshake: { moduleSideEffects: (id) => !id.includes('/libs/') },
     plugins: [PLAIN_NOTICES],
-    logLevel: 'warn',
-    onLog: (_level, log) => {
-      throw new Error(log.message);
-    },
     output: {
       dir: folder,
       entryFileNames: '[name].js',
