@@ -78,6 +78,7 @@ export const SLOW_FILES: ReadonlySet<string> = new Set(
     'test/acceptance/accounts-commands',
     'test/acceptance/accounts-flood',
     'test/acceptance/accounts-registration',
+    'test/acceptance/accounts-timing',
     'test/acceptance/billing-credits',
     'test/acceptance/billing-machines',
     'test/acceptance/cdn-browser',

@@ -104,7 +104,8 @@ export class Outbox {
   /**
    * Records that someone requested a mail by this address. The statement is the same for every
    * address, so that neither the response nor its time reveals whether an account has it; the
-   * handler of `kind` determines that later. Beyond `most` within `withinMs` it does nothing.
+   * handler of `kind` determines that later. Do not wake the queue: its work for the address would
+   * slow this very response down. Beyond `most` within `withinMs` it does nothing.
    */
   ask(asked: { kind: string; recipient: string; lifeMs: number; most: number; withinMs: number }): Statement {
     const { mailStore, clock } = this.#deps;

@@ -1,7 +1,7 @@
 /** "What may this key do?": the answer is held against the calls themselves. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { CheckedClient } from '../harness/checked-client.ts';
+import { CheckedClient, type Entry } from '../harness/checked-client.ts';
 import { ADMIN_KEY, CloudProcess } from '../harness/cloud-process.ts';
 import { CliUser } from './cli-kit.ts';
 import { S3Client } from './s3-kit.ts';
@@ -36,16 +36,17 @@ const REFUSALS: ReadonlySet<string> = new Set(['scope_required', 'admin_required
  */
 async function tried(
   client: CheckedClient,
-  { operation, method, path }: Right,
+  { operation, method, path, allowed }: Right,
   sessionId: string,
 ): Promise<string | null> {
   const url = path.replaceAll(/\{\w+\}/g, operation === 'endSession' ? sessionId : 'nothing');
-  // Its refusal comes from its handler, which sees no body that is malformed.
-  const text = operation === 'rotateApiKey' ? '{}' : '[';
+  // Its refusal comes from its handler, which sees no body that is malformed; whoever may would lose the key.
+  const text = operation === 'rotateApiKey' && !allowed ? '{}' : '[';
   const body = method === 'GET' || method === 'DELETE' ? {} : { body: text };
   const headers = { 'content-type': 'application/json' };
   const answer = await client.fetch(url, { method, headers, ...body });
   const said = await answer.text();
+  assert.ok(![401, 429].includes(answer.status), `${operation}: ${said}`);
   const code = answer.status === 403 ? String(JSON.parse(said).code) : '';
   return REFUSALS.has(code) ? code : null;
 }
@@ -67,6 +68,39 @@ test('of keys with some scopes, each operation is allowed that is not refused', 
       assert.equal(await tried(limited, right, session.id), right.code, `${scopes}: ${right.operation}`);
       assert.equal(right.allowed, right.code === null);
     }
+  }
+});
+
+test('of people of each kind, each operation is allowed that is not refused', async () => {
+  const kinds = {
+    user: {},
+    auditor: { is_auditor: true },
+    administrator: { is_admin: true },
+    suspended: {},
+  };
+  const isOpen = ({ operation }: Entry) => operation['x-permission'] === 'public';
+  const publicOnes = new Set(
+    admin.declaration.operations.filter(isOpen).map(({ operation }) => operation.operationId),
+  );
+  for (const [kind, json] of Object.entries(kinds)) {
+    const { api_key, id, username } = await admin.register();
+    const path = `/api/admin/accounts/${id}`;
+    await admin.expect(200, path, { method: 'PATCH', json });
+    const login = { json: { username, password: 'correct horse battery' } };
+    await admin.as(undefined).expect(200, '/api/login', login);
+    const person = admin.as(api_key);
+    const [session] = await person.expect(200, '/api/account/sessions');
+    if (kind === 'suspended') await admin.expect(200, `${path}/suspend`, { json: { reason: 'test' } });
+    const { operations } = await admin.expect(200, `${path}/rights`);
+    const differing: string[] = [];
+    for (const right of operations.filter(({ operation }: Right) => !LEFT_OUT.has(operation))) {
+      // Whoever is suspended calls these as a stranger does.
+      const isPublic = publicOnes.has(right.operation);
+      const code = await tried(isPublic ? person.as(undefined) : person, right, session.id);
+      if (code !== right.code) differing.push(`${right.operation}: ${right.code}, but ${code}`);
+      assert.equal(right.allowed, right.code === null);
+    }
+    assert.deepEqual(differing, [], kind);
   }
 });
 

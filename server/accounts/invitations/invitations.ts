@@ -142,7 +142,6 @@ export class Invitations {
     const asked = { kind: JOINING, recipient, lifeMs: HOUR_MS, most: MOST_AN_HOUR, withinMs: HOUR_MS };
     return changes.run(recorder, (change) => {
       change.add(outbox.ask(asked));
-      change.after(() => outbox.wake());
       return {};
     });
   }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { MailServer } from '../../../test/harness/mail-server.ts';
 import type { Call, Principal } from '../../calls/principal.ts';
 import { BACKGROUND } from '../../metadata/change.ts';
@@ -214,6 +215,18 @@ test('without a mail server all of it says so, and registering asks nobody to co
   await assert.rejects(quiet.accounts.register(BACKGROUND, second), code('email_taken'));
   assert.deepEqual(await quiet.mail.list(), []);
   await quiet.close();
+});
+
+test('a request does not start the work for the address, which would take time from its answer', async () => {
+  await confirmed('greta');
+  server.received.length = 0;
+  await cloud.mailedLinks.requestReset(BACKGROUND, 'greta@example.org');
+  await sleep(300);
+  const [asked] = await cloud.metadata.all<{ state: string }>(
+    'SELECT state FROM mails ORDER BY id DESC LIMIT 1',
+  );
+  assert.deepEqual([asked?.state, server.received.length], ['asked', 0]);
+  assert.notEqual(await tokenFor('greta@example.org'), '');
 });
 
 test('the answer and its time are the same whether an account has the address or not', async () => {

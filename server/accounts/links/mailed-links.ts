@@ -60,7 +60,6 @@ export class MailedLinks {
     const asked = { kind: RESET, recipient: foldEmail(email), lifeMs: HOUR_MS, most: MOST_AN_HOUR };
     return changes.run(recorder, (change) => {
       change.add(outbox.ask({ ...asked, withinMs: HOUR_MS }));
-      change.after(() => outbox.wake());
       return {};
     });
   }
