@@ -65,6 +65,8 @@ step('a snapshot is made, gone back to and deleted, and no question is answered 
   await assertAccessible(page, 'the snapshots');
   for (const action of ['Go back to', 'Delete']) await assertAsks(page, `${action} <i>one</i>`);
   await page.getByRole('button', { name: 'Go back to <i>one</i>' }).click();
+  assert.ok(await dialog.getByRole('button', { name: 'Go back' }).isDisabled(), 'before the name is typed');
+  await dialog.getByRole('textbox').fill('<b>shop</b>');
   await dialog.getByRole('button', { name: 'Go back' }).click();
   await page.getByText('<b>shop</b> is as in <i>one</i>').waitFor();
   await page.getByRole('button', { name: 'Delete <i>one</i>' }).click();

@@ -146,6 +146,7 @@ step(
     const dialog = page.getByRole('dialog');
     await dialog.getByText(/^DELETE FROM "many" WHERE "id" = /).waitFor();
     await dialog.getByText(/^UPDATE "many" SET "word" = /).waitFor();
+    await dialog.getByRole('button', { name: 'Cancel' }).and(page.locator(':focus')).waitFor();
     await assertAccessible(page, 'the review', '[role=dialog]');
     await shot('rows-review');
     await run(user, path, `UPDATE many SET word = 'faster' WHERE id = 2`);

@@ -128,6 +128,8 @@ function Question({ vm, action, snapshot, onClose }: Asked & { vm: Vm; onClose: 
       isOpen
       title={action === 'remove' ? words.removeAsk(name) : words.restoreAsk(vm.name, name)}
       action={action === 'remove' ? words.remove : words.restore}
+      // The disk loses everything written since.
+      typed={action === 'remove' ? undefined : vm.name}
       isBusy={send.isPending}
       error={send.error}
       onConfirm={() => send.mutate()}

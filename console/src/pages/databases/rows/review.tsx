@@ -42,6 +42,8 @@ function Statements({ id, body, onClose, onDone }: ReviewProps) {
       onDone();
     },
   });
+  // The old values of changed and deleted rows are gone for good.
+  const isHarmless = body.changes.every(({ action }) => action === 'insert');
   return (
     <Stack>
       <Text size="sm">{words.reviewLead}</Text>
@@ -61,11 +63,12 @@ function Statements({ id, body, onClose, onDone }: ReviewProps) {
       </Loaded>
       <Refused error={run.error} />
       <Group justify="flex-end">
-        <Button variant="default" onClick={onClose}>
+        <Button variant="default" onClick={onClose} data-autofocus={isHarmless ? undefined : true}>
           {text.shell.cancel}
         </Button>
         <Button
-          data-autofocus
+          data-autofocus={isHarmless || undefined}
+          color={isHarmless ? 'petrol' : 'red.9'}
           loading={run.isPending}
           disabled={!shown.isSuccess}
           onClick={() => run.mutate()}
