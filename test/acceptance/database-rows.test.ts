@@ -134,6 +134,28 @@ test('rows whose key is NULL, which SQLite allows, are exported too', async () =
   );
 });
 
+test('rows of 1,999 columns are read, changed and exported in SQLite, and of 2,000 it is said', async () => {
+  const { database_id: id } = await user.expect(201, DATABASES, { json: { name: 'wide' } });
+  const path = `${DATABASES}/${id}`;
+  const names = Array.from({ length: 1998 }, (_, at) => `c${at}`);
+  await run(user, path, `CREATE TABLE wide (id INTEGER PRIMARY KEY, ${names.join(', ')})`);
+  await run(user, path, `INSERT INTO wide (id, c7, c1997) VALUES (1, x'00ff', 'last')`);
+  const asked = { json: { table: 'wide' } };
+  const { columns, rows } = await user.expect(200, `${path}/rows/read`, asked);
+  assert.deepEqual([columns.length, rows.length], [1999, 1]);
+  const [row] = rows;
+  assert.deepEqual([row[0], row[1], row[8], row.at(-1)], [1, null, { base64: 'AP8=' }, 'last']);
+  const old = Object.fromEntries(columns.map(({ name }: { name: string }, at: number) => [name, row[at]]));
+  const changes = [{ action: 'update', old, values: { c7: 'text' } }];
+  await user.expect(200, `${path}/rows/change`, { json: { table: 'wide', changes } });
+  assert.equal((await user.expect(200, `${path}/rows/read`, asked)).rows[0][8], 'text');
+  const [, line = ''] = (await exportOf(path, 'table=wide')).trimEnd().split('\r\n');
+  assert.ok(line.startsWith('1,') && line.endsWith(',last'));
+  await run(user, path, 'ALTER TABLE wide ADD COLUMN c1998');
+  const problem = await user.refused(400, 'invalid_request', [`${path}/rows/read`, asked]);
+  assert.match(problem.detail, /2000 columns, and rows of at most 1,999/);
+});
+
 for (const { engine, skip, odd, oddRow, changed } of ENGINES) {
   describe(`rows in ${engine}`, { skip }, () => {
     let path: string;
@@ -181,6 +203,18 @@ for (const { engine, skip, odd, oddRow, changed } of ENGINES) {
       assert.equal(await count('contains', 'name', 'p3'), 25);
       assert.equal(await count('starts_with', 'name', '3'), 0);
       assert.equal(await count('contains', 'name', '%'), 0);
+      assert.equal(await count('contains', 'id', 24), 13);
+      // Every text has the empty one in it: none of these finds all rows.
+      for (const operator of ['contains', 'starts_with']) {
+        for (const value of ['', [], [''], {}, { base64: 'AA==' }, null, undefined]) {
+          const filter = [{ column: 'name', operator, value }];
+          const ask = { json: { table: 'people', filter } };
+          const { detail } = await user.refused(400, 'invalid_request', [`${path}/rows/read`, ask]);
+          assert.match(detail, /needs a /);
+        }
+      }
+      assert.equal(await count('eq', 'name', []), 0);
+      assert.equal(await count('eq', 'name', ''), 0);
       assert.equal(await count('is_null', 'age'), 36);
       assert.equal(await count('is_not_null', 'age'), 214);
       assert.equal(await count('eq', 'name', "' OR 1 = 1; DROP TABLE people --"), 0);

@@ -106,9 +106,14 @@ test('a password is asked for, guesses are slowed, and it is stored nowhere in p
   assert.equal((await visit(url, { headers: basic('open sesame') })).status, 200);
   assert.equal((await visit(`${url}?path=a+%26+b.txt`, { headers: basic('open sesame') })).body, 'first');
   const statuses = new Set<number>();
-  for (let guess = 0; guess < 40 && !statuses.has(429); guess++)
-    statuses.add((await visit(url, { headers: basic(`guess ${guess}`) })).status);
+  let last = asked;
+  for (let guess = 0; guess < 40 && !statuses.has(429); guess++) {
+    last = await visit(url, { headers: basic(`guess ${guess}`) });
+    statuses.add(last.status);
+  }
   assert.deepEqual([...statuses].sort(), [401, 429]);
+  assert.match(last.body.detail, /Too many wrong passwords for this link/);
+  assert.doesNotMatch(JSON.stringify(last.body), /login|account/);
 });
 
 test('downloads are counted and used up exactly, also by 20 at once and by ranges', async () => {

@@ -1,6 +1,11 @@
-/** Passwords outside accounts, such as those of shared links: guesses are slowed in the same way. */
+/** Passwords of shared links: guesses are slowed like those of logins. */
 import type { Attempt, LoginThrottle } from './login-throttle.ts';
 import type { Passwords } from './passwords.ts';
+
+const OF_LINKS = {
+  detail: 'Too many wrong passwords for this link from this network',
+  unaffected: 'other networks and other links',
+};
 
 export interface GuardedPasswordsDeps {
   readonly passwords: Passwords;
@@ -22,7 +27,7 @@ export class GuardedPasswords {
   /** Whether `password` matches `stored`. Throws `rate_limited` after failures, `overloaded`. */
   async check(password: string, stored: string, attempt: Attempt): Promise<boolean> {
     const { passwords, throttle } = this.#deps;
-    const admit = () => throttle.assertAllowed(attempt);
+    const admit = () => throttle.assertAllowed(attempt, OF_LINKS);
     admit();
     const isRight = await passwords.verify(password, stored, { address: attempt.address, admit });
     if (isRight) throttle.succeeded(attempt);

@@ -38,6 +38,17 @@ export function ofAccount(accountId: number): string {
   return `account ${accountId}`;
 }
 
+/** How a refusal names the attempts that failed. */
+interface ThrottleWords {
+  readonly detail: string;
+  readonly unaffected: string;
+}
+
+const OF_LOGINS: ThrottleWords = {
+  detail: 'Too many failed logins of this account from this network',
+  unaffected: 'logins from other networks',
+};
+
 export class LoginThrottle {
   readonly #clock: Clock;
   readonly #freeFailures: number;
@@ -58,12 +69,12 @@ export class LoginThrottle {
   }
 
   /** Throws `rate_limited` while the pair must wait. */
-  assertAllowed(attempt: Attempt): void {
+  assertAllowed(attempt: Attempt, refusal: ThrottleWords = OF_LOGINS): void {
     const waitMs = this.waitMs(attempt);
     if (waitMs === 0) return;
-    throw new AppError('rate_limited', 'Too many failed logins of this account from this network', {
+    throw new AppError('rate_limited', refusal.detail, {
       retryAfterSeconds: Math.ceil(waitMs / 1000),
-      hint: 'Wait for the number of seconds in Retry-After; logins from other networks are not affected',
+      hint: `Wait for the number of seconds in Retry-After; ${refusal.unaffected} are not affected`,
     });
   }
 

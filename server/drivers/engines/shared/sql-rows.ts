@@ -219,7 +219,7 @@ class SqlRows implements RowLanguage {
         ? dialect.sameKey(named, value, bind)
         : dialect.same(named, value, bind);
     });
-    return terms.join(' AND ');
+    return joined(terms, ' AND ');
   }
 
   #where(table: Table, filter: readonly RowFilter[], bind: Bind): string {
@@ -235,8 +235,8 @@ class SqlRows implements RowLanguage {
     if (value === undefined || value === null)
       throw invalidField('filter', `${operator} needs a value; is_null finds NULL`);
     const dialect = this.#dialect;
-    if (operator === 'contains') return dialect.contains(named, String(value), bind);
-    if (operator === 'starts_with') return dialect.startsWith(named, String(value), bind);
+    if (operator === 'contains') return dialect.contains(named, textIn(value, operator), bind);
+    if (operator === 'starts_with') return dialect.startsWith(named, textIn(value, operator), bind);
     return dialect.compare(named, { operator: COMPARED[operator], value, bind });
   }
 
@@ -257,6 +257,26 @@ class SqlRows implements RowLanguage {
     const { quote } = this.#dialect;
     return quote + name.replaceAll(quote, quote + quote) + quote;
   }
+}
+
+/** Text to look for: every text has the empty one in it, which an empty list or a cleared field becomes. */
+function textIn(value: unknown, operator: string): string {
+  const isText = ['string', 'number', 'boolean'].includes(typeof value);
+  if (isText && value !== '') return String(value);
+  const need = `${operator} needs a text of one character or more, or a number; without the condition all rows are found`;
+  throw invalidField('filter', need);
+}
+
+/** More terms in a row nest deeper than SQLite reads (1,000), so that those of a wide table are grouped. */
+const TERMS_OF_GROUP = 200;
+
+/** Terms of an expression, of any number; the operator must be associative. */
+export function joined(terms: readonly string[], operator: string): string {
+  if (terms.length <= TERMS_OF_GROUP) return terms.join(operator);
+  const groups = Array.from({ length: Math.ceil(terms.length / TERMS_OF_GROUP) }, (_, at) =>
+    terms.slice(at * TERMS_OF_GROUP, (at + 1) * TERMS_OF_GROUP),
+  );
+  return groups.map((group) => `(${group.join(operator)})`).join(operator);
 }
 
 /** The bytes of a value in hexadecimal digits. */

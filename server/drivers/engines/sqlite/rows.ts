@@ -1,6 +1,15 @@
 /** Rows of SQLite, where each value has a type of its own. */
 import { isBytes } from '../../../databases/rows/row-language.ts';
-import { type Column, hexOf, inQuotes, type Named, type SqlRowDialect, sqlRows } from '../shared/sql-rows.ts';
+import { invalidField } from '../../../platform/errors.ts';
+import {
+  type Column,
+  hexOf,
+  inQuotes,
+  joined,
+  type Named,
+  type SqlRowDialect,
+  sqlRows,
+} from '../shared/sql-rows.ts';
 
 /** SQLite gives integers beyond 2^53 to JSON as text. */
 const LARGE = /^-?\d{16,19}$/;
@@ -19,6 +28,20 @@ function literal(value: unknown): string {
   const text = String(value);
   if (!text.includes('\0')) return inQuotes(text);
   return `CAST(x'${Buffer.from(text).toString('hex')}' AS TEXT)`;
+}
+
+/** SQLite's results have at most 2,000 columns, of which the kinds are one. */
+const MOST_COLUMNS = 1999;
+
+function kinds(names: readonly string[]): string {
+  if (names.length > MOST_COLUMNS)
+    throw invalidField('table', `has ${names.length} columns, and rows of at most 1,999 are read`);
+  return (
+    joined(
+      names.map((name) => `substr(typeof(${name}), 1, 1)`),
+      ' || ',
+    ) || "''"
+  );
 }
 
 const DIALECT: SqlRowDialect = {
@@ -45,7 +68,7 @@ const DIALECT: SqlRowDialect = {
     json: 'TEXT',
   },
   hasZones: true,
-  kinds: (names) => names.map((name) => `substr(typeof(${name}), 1, 1)`).join(' || ') || "''",
+  kinds,
   defaults: 'DEFAULT VALUES',
 };
 
