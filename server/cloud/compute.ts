@@ -49,7 +49,7 @@ export interface HostDeps {
 
 export async function buildCompute(deps: HostDeps) {
   const { config, clock, log, billing, urls } = deps;
-  const { metadata, assertSpace, alarms, sweepGuard, outbound } = deps.base;
+  const { metadata, diskSpace, alarms, sweepGuard, outbound } = deps.base;
   const limits = machineLimits(config);
   const folders = listIn(config.imageSources);
   const noUsers = whyNoOtherUsers({ first: config.vmUidBase, count: UIDS.count }, config.dataDir);
@@ -79,7 +79,7 @@ export async function buildCompute(deps: HostDeps) {
   if (bridge !== null) addresses.markTaken(bridge.gateway);
   const part = computePart({
     metadata,
-    assertSpace,
+    assertSpace: diskSpace.assertMachineMayGrow.bind(diskSpace),
     alarms,
     sweepGuard,
     clock,
@@ -142,6 +142,7 @@ function buildHypervisor(
     warn: (vmId, text) => log.warn(vmId === '' ? {} : { vm_id: vmId }, text),
     disk: diskSpace,
     assertSpace,
+    assertGrowth: diskSpace.assertMachineMayGrow.bind(diskSpace),
     outbound: drill === undefined ? guard : null,
     bridge,
     ...(drill === undefined ? {} : { drillGroup: drillGroup(drill, 'machines') }),

@@ -69,7 +69,7 @@ export interface ComputeDeps {
   readonly billing: VmBilling;
   readonly announce: Announce<VmEventType>;
   readonly sweepGuard: SweepGuard;
-  /** Throws if that many more bytes cannot be stored. */
+  /** Throws if disks and images must not take that many more bytes. */
   readonly assertSpace: (bytes: number) => void;
   readonly onError: (id: string, what: string, error: unknown) => void;
   readonly onClosedPorts: ExposuresDeps['onClosedPorts'];
@@ -136,6 +136,9 @@ export function assembleCompute(given: ComputeDeps) {
 }
 
 const WAITING = 'machines_wait_for_room';
+const SCARCE = 'machines_may_not_grow';
+const MACHINES_MAY_NOT_GROW =
+  'The disk is nearly full: virtual machines are not created, grown or copied, and those that grow most are paused, so that space is left for everything else';
 const FILES = 'few_files_left';
 /** Too few free files to create a machine. */
 const FEW_FILES = 16;
@@ -153,7 +156,11 @@ export interface Host {
   readonly hypervisor: Hypervisor;
   readonly disks: GuestDisks;
   /** Machines paused because the disk is full. */
-  readonly waits: { readonly count: number; update(): Promise<unknown> };
+  readonly waits: {
+    readonly count: number;
+    readonly isScarce: boolean;
+    update(ownersOf: () => Promise<ReadonlyMap<string, number>>): Promise<unknown>;
+  };
   /** Firewall rules that isolate this host from machines. */
   readonly networks: readonly { readonly refusal: AppError | null | undefined; ensure(): Promise<unknown> }[];
   /** Removes leftovers of killed clouds on this host. Called when the addresses of machines are claimed. */
@@ -208,10 +215,15 @@ async function placeRules({ networks }: Host, log: Logger): Promise<void> {
   }
 }
 
-async function haltWaiting({ waits }: Host, alarms: Alarms): Promise<void> {
-  await waits.update();
-  if (waits.count === 0) return alarms.clear(WAITING);
+async function haltWaiting({ waits }: Host, alarms: Alarms, store: VmStore): Promise<void> {
+  await waits.update(async () => {
+    const rows = await store.listConnected();
+    return new Map(rows.map(({ vm_id, account_id }) => [vm_id, account_id]));
+  });
   const fix = 'Free up space on the disk of the data directory; the machines resume automatically';
+  if (waits.isScarce) alarms.raise(SCARCE, MACHINES_MAY_NOT_GROW, fix);
+  else alarms.clear(SCARCE);
+  if (waits.count === 0) return alarms.clear(WAITING);
   alarms.raise(WAITING, `${waits.count} virtual machines are paused: the disk is nearly full`, fix);
 }
 
@@ -272,7 +284,7 @@ export function computePart(
     countRunning: async () => (await store.listRunning()).length,
     jobs: [
       every('block connections from machines to this host', CHECK_MS, guard),
-      every('pause machines when the disk is nearly full', HALT_CHECK_MS, () => haltWaiting(host, alarms)),
+      every('pause machines on a full disk', HALT_CHECK_MS, () => haltWaiting(host, alarms, store)),
       every('watch for open files', CHECK_MS, async () => watchFiles(host, alarms)),
       every('sample machines', SAMPLE_MS, () => sampler.tick()),
       every('connect machines to their private networks', CONNECT_MS, connectAll),

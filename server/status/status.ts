@@ -75,7 +75,7 @@ const COMPONENT_ALARMS = {
     'out_of_space',
   ],
   billing: ['billing_inconsistent'],
-  compute: ['few_files_left', 'machines_wait_for_room'],
+  compute: ['few_files_left', 'machines_may_not_grow', 'machines_wait_for_room'],
   databases: ['damaged_databases', 'database_engine_unavailable', 'databases_not_moved', 'out_of_space'],
   recovery: [
     'recovery_drill_overdue',

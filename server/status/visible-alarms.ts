@@ -40,6 +40,7 @@ const OF_THE_HOST: ReadonlySet<string> = new Set([
   'damaged_objects',
   'databases_not_moved',
   'few_files_left',
+  'machines_may_not_grow',
   'machines_wait_for_room',
   'metadata_log_stuck',
   'metadata_out_of_space',

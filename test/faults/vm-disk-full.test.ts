@@ -50,6 +50,14 @@ function isRemoved(disk: LoopDisk): boolean {
   }
 }
 
+/** Takes what is free but `left` bytes. Returns what gives it back. */
+function leave({ disk }: Fixture, left: number): () => void {
+  const path = join(disk.mountPoint, 'most');
+  const { bavail, bsize } = statfsSync(disk.mountPoint);
+  execFileSync('fallocate', ['--length', String(bavail * bsize - left), path], { stdio: 'pipe' });
+  return () => rmSync(path);
+}
+
 /** Takes all that is free, in blocks that hold nothing. Returns what gives it back. */
 function fill({ disk }: Fixture): () => void {
   const path = join(disk.mountPoint, 'filler');
@@ -133,6 +141,70 @@ test('a guest that writes on a full disk waits, loses nothing and goes on when t
   assert.deepEqual(guestPids(vm.vm_id), [pid]);
   assert.equal((await client.call(path)).body.state_reason, null);
   assert.equal((await post('stop?force=true')).state, 'stopped');
+});
+
+test('an account whose machine fills the disk waits first; the others go on with machines, files, databases', {
+  skip: skip || cannotRunGuests(),
+}, async (t) => {
+  const fixture = await open(t);
+  const { client: attacker, cloud } = fixture;
+  const victim = await new Client(cloud.api).newUser();
+  const script = (work: string) =>
+    ['#!/bin/sh', 'echo up >/dev/console', `n=0; while :; do ${work}; done`].join('\n');
+  const write = (kib: number) => `dd if=/dev/urandom of="w-$((n = n + 1))" bs=1k count=${kib} conv=fsync`;
+  const machine = async (client: Client, user_data: string) => {
+    const { body } = await client.call('/api/vms', { json: { ...NEW_VM, user_data } });
+    assert.equal((await client.call(`/api/vms/${body.vm_id}/start`, { method: 'POST' })).status, 200);
+    const log = async () => String((await client.call(`/api/vms/${body.vm_id}/log`)).body);
+    await eventually('it is up', async () => /^up/m.test(await log()));
+    return { path: `/api/vms/${body.vm_id}`, log };
+  };
+  const still = (await victim.call('/api/vms', { json: NEW_VM })).body;
+  const other = await machine(victim, script(`sleep 1; ${write(16)}; echo wrote $n >/dev/console`));
+  const back = leave(fixture, 220 * MIB);
+  const bad = await machine(attacker, script(write(4096)));
+  const reason = async (client: Client, { path }: { path: string }) =>
+    (await client.call(path)).body.state_reason?.code ?? null;
+  await eventually('the one that fills the disk waits', async () => {
+    return (await reason(attacker, bad)) === 'disk_full';
+  });
+  const { bavail, bsize } = statfsSync(fixture.disk.mountPoint);
+  assert.ok(bavail * bsize > 50 * MIB, `${Math.floor((bavail * bsize) / MIB)} MiB are left`);
+  // The victim's machine writes on, its files and databases too.
+  const wrote = async () =>
+    Number(
+      (await other.log())
+        .match(/wrote (\d+)/g)
+        ?.at(-1)
+        ?.slice(6) ?? 0,
+    );
+  const before = await wrote();
+  await eventually('the other writes on', async () => (await wrote()) > before + 3);
+  assert.equal(await reason(victim, other), null);
+  assert.equal((await victim.call('/api/buckets', { json: { name: 'files' } })).status, 201);
+  assert.equal((await victim.upload('files', 'a', Buffer.alloc(4 * MIB, 7))).status, 200);
+  const database = await victim.call('/api/databases', { json: { name: 'shop' } });
+  assert.equal(database.status, 201, JSON.stringify(database.body));
+  const query = { json: { statement: 'CREATE TABLE t AS SELECT 1 AS a', read_only: false } };
+  const made = await victim.call(`/api/databases/${database.body.database_id}/query`, query);
+  assert.equal(made.status, 200, JSON.stringify(made.body));
+  // What would take more of the disk for machines is refused, and the operator is told.
+  for (const [path, json, method] of [
+    ['/api/vms', NEW_VM, 'POST'],
+    [`/api/vms/${still.vm_id}`, { disk_gb: 40 }, 'PATCH'],
+  ] as const) {
+    const { status, body } = await victim.call(path, { method, json });
+    assert.deepEqual([status, body.code], [507, 'out_of_space'], JSON.stringify(body));
+  }
+  const alarms = async () => (await victim.call('/api/system/status')).body.alarms as { code: string }[];
+  assert.ok((await alarms()).some(({ code }) => code === 'machines_may_not_grow'));
+  assert.equal((await victim.call(`${other.path}/stop?force=true`, { method: 'POST' })).status, 200);
+  back();
+  await eventually('it goes on', async () => (await reason(attacker, bad)) === null);
+  await eventually('the alarm is over', async () => {
+    return (await alarms()).every(({ code }) => code !== 'machines_may_not_grow');
+  });
+  await attacker.call(`${bad.path}/stop?force=true`, { method: 'POST' });
 });
 
 /** Guests that write on and on, each in a way of its own: its name, and what it does at last. */

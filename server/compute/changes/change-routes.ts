@@ -29,7 +29,7 @@ export function changeRoutes({ machineChanges }: ChangeRoutesDeps): Route[] {
       responses: { 200: Vm },
       errors: [
         ...(['vm_not_found', 'vm_not_stopped', 'vm_invalid_state', 'write_conflict'] as const),
-        ...(['quota_exceeded', 'insufficient_credits'] as const),
+        ...(['quota_exceeded', 'insufficient_credits', 'out_of_space', 'read_only'] as const),
       ],
       handler: (call) => machineChanges.change(call, call.params.vm_id, call.body),
     }),

@@ -27,6 +27,8 @@ export interface MachineChangesDeps {
   readonly views: VmViews;
   readonly billing: Pick<VmBilling, 'assertCredit' | 'resized' | 'renamed'>;
   readonly hypervisor: Pick<Hypervisor, 'prepare'>;
+  /** Throws `out_of_space` when disks must not take that many more bytes. */
+  readonly assertSpace: (bytes: number) => void;
   readonly announce: Announce<VmEventType>;
   readonly onError: (id: string, what: string, error: unknown) => void;
 }
@@ -42,7 +44,7 @@ export class MachineChanges {
    * Changes what is given, all of it in one commit. The row is what counts: a disk that is smaller, because
    * Cloudlet was killed in between, is grown by the next start. Throws `vm_not_found`, `invalid_request`,
    * `vm_not_stopped` for another type or disk of a machine that is not off, `quota_exceeded`,
-   * `insufficient_credits`.
+   * `insufficient_credits`, `out_of_space` for a larger disk while there is no space.
    */
   async change(call: MachineCall, vmId: string, input: VmChange): Promise<Vm> {
     const { machines, turns } = this.#deps;
@@ -74,6 +76,7 @@ export class MachineChanges {
     const isOther = instance_type !== undefined && instance_type !== row.instance_type;
     if (!isOther && disk_gb === row.disk_gb) return {};
     if (row.state !== 'created' && row.state !== 'stopped') throw notStopped(row, 'resized');
+    if (disk_gb > row.disk_gb) this.#deps.assertSpace(1);
     const isMore = disk_gb > row.disk_gb || (type?.priceMicro ?? 0) > row.price_micro;
     if (isMore)
       await this.#deps.billing.assertCredit({ ...row, instance_type: instance_type ?? row.instance_type });

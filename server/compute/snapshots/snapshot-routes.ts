@@ -31,7 +31,7 @@ export function snapshotRoutes({ snapshots }: SnapshotRoutesDeps): Route[] {
       responses: { 201: VmSnapshot },
       errors: [
         ...(['vm_not_found', 'vm_not_stopped', 'quota_exceeded', 'insufficient_credits'] as const),
-        ...(['engine_unavailable', 'disk_missing'] as const),
+        ...(['engine_unavailable', 'disk_missing', 'out_of_space', 'read_only'] as const),
       ],
       handler: (call) => snapshots.create(call, call.params.vm_id, call.body),
     }),
@@ -62,7 +62,7 @@ export function snapshotRoutes({ snapshots }: SnapshotRoutesDeps): Route[] {
       responses: { 200: Vm },
       errors: [
         ...(['vm_not_found', 'snapshot_not_found', 'vm_not_stopped'] as const),
-        ...(['engine_unavailable', 'disk_missing'] as const),
+        ...(['engine_unavailable', 'disk_missing', 'out_of_space', 'read_only'] as const),
       ],
       handler: (call) => snapshots.restore(call, call.params.vm_id, call.params.snapshot_id),
     }),

@@ -31,6 +31,8 @@ export interface QemuDeps {
   readonly disk?: HostDisk;
   /** Throws when that many more bytes cannot be stored. */
   readonly assertSpace?: (bytes: number) => void;
+  /** Throws when disks of guests must not take that many more bytes. */
+  readonly assertGrowth?: (bytes: number) => void;
   /** Time limit for a KVM guest's first sign of life, in CPU time and wall time. */
   readonly firstSign?: { readonly withinCpuMs: number; readonly withinMs: number };
   /** Control group of a restore drill, whose guest ends with us and has no network; default: no drill. */

@@ -35,7 +35,7 @@ const NO_SIGN = 'KVM passed its test, but this guest did not start with it';
 const TURNED_OFF = 'KVM is turned off in the settings';
 /** Listeners, consoles, pipes of programs. */
 const FILES_TO_START = 48;
-const ENDLESS: HostDisk = { isLow: () => false, isOut: () => false };
+const ENDLESS: HostDisk = { isLow: () => false, isOut: () => false, machineRoom: () => 'ample' };
 
 export class QemuHypervisor implements hv.Hypervisor {
   readonly name = 'qemu';
@@ -307,7 +307,7 @@ export class QemuHypervisor implements hv.Hypervisor {
       runs: this.#runs,
       inTurn: (vmId, work) => this.#inTurn(vmId, work),
       qemuImg: () => this.#programs.image(),
-      assertSpace: this.#deps.assertSpace ?? (() => {}),
+      assertSpace: this.#deps.assertGrowth ?? (() => {}),
     });
   }
 

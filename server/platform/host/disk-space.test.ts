@@ -140,6 +140,29 @@ for (const disk of DISKS) {
       },
     );
 
+    diskTest('machines leave twice the headroom for everything else', async (diskSpace, at) => {
+      const kept = 2 * diskSpace.headroomBytes();
+      const most = diskSpace.availableBytes() + diskSpace.headroomBytes() - kept;
+      assert.equal(diskSpace.machineRoom(), 'ample');
+      assert.throws(() => diskSpace.assertMachineMayGrow(most + MIB), isFull);
+      diskSpace.assertMachineMayGrow(most - kept / 4);
+      assert.equal(diskSpace.machineRoom(), 'tight');
+      diskSpace.assertMachineMayGrow(kept / 4 - 4096);
+      assert.throws(
+        () => diskSpace.assertMachineMayGrow(MIB),
+        (error: AppError) =>
+          isFull(error) && /kept from disks/.test(error.message) && !/\d/.test(error.message),
+      );
+      // Everything else goes on, and then machines have less than their part.
+      diskSpace.assertSpace(MIB);
+      assert.equal(diskSpace.machineRoom(), 'scarce');
+      at.alarms.raise('metadata_write_failed', 'as scripted', '');
+      assert.throws(() => diskSpace.assertMachineMayGrow(0), isFull);
+      await diskSpace.refresh();
+      await diskSpace.refresh();
+      assert.equal(diskSpace.machineRoom(), 'ample');
+    });
+
     diskTest(
       'an alarm says that uploads are refused, and for a while after the last one',
       async (diskSpace, at) => {

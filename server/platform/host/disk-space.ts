@@ -45,6 +45,9 @@ const FREE_SPACE_HINT =
   'the data directory to a larger disk; writes resume automatically';
 /** Below this multiple of the headroom, writers that do not check for space are slowed down. */
 const SCARCE_TIMES = 3;
+/** Disks of machines leave this much, or a share of a smaller file system, for everything else. */
+const MACHINE_RESERVE_BYTES = 2048 * MIB;
+const MACHINE_RESERVE_SHARE = 1 / 32;
 const ALARM = 'out_of_space';
 /** A file system with less free space than this (or this share, if small) counts as full. */
 const FULL_BYTES = 16 * MIB;
@@ -57,6 +60,9 @@ const REFUSAL_SHOWN_MS = 15_000;
 
 /** `low`: less than the headroom is free; `out`: less than half of the headroom. */
 export type DiskLevel = 'ample' | 'scarce' | 'low' | 'out';
+
+/** `scarce`: machines have used up their part of the disk; `tight`: they will soon. */
+export type MachineRoom = 'ample' | 'tight' | 'scarce';
 
 type Figures = Readonly<Record<'bsize' | 'blocks' | 'bavail' | 'bfree', number>>;
 
@@ -146,6 +152,30 @@ export class DiskSpace {
     const [free, headroom] = [this.#freeBytes - this.#admittedBytes, this.headroomBytes()];
     if (free >= headroom) return free < headroom * SCARCE_TIMES ? 'scarce' : 'ample';
     return free < headroom / 2 ? 'out' : 'low';
+  }
+
+  /** Free space in steps, for disks of machines. */
+  machineRoom(): MachineRoom {
+    const [free, kept] = [this.#freeBytes - this.#admittedBytes, this.#machineReserve()];
+    if (free < kept) return 'scarce';
+    return free < 1.5 * kept ? 'tight' : 'ample';
+  }
+
+  /**
+   * Like assertMayStore(), for disks of machines and their copies, which grow unasked: they leave space for
+   * everything else. Throws `out_of_space`.
+   */
+  assertMachineMayGrow(bytes: number): void {
+    if (this.#freeBytes - this.#admittedBytes - this.#heldBytes - bytes < this.#machineReserve()) {
+      void this.refresh();
+      throw machinesOutOfSpace();
+    }
+    this.assertMayStore(bytes);
+  }
+
+  #machineReserve(): number {
+    const share = Math.floor(this.#totalBytes * MACHINE_RESERVE_SHARE);
+    return Math.max(2 * this.headroomBytes(), Math.min(MACHINE_RESERVE_BYTES, share));
   }
 
   /** Low, and the reserve was freed: only commits may use the rest. */
@@ -313,6 +343,13 @@ export class DiskSpace {
 function outOfSpace(): AppError {
   return new AppError('out_of_space', 'The disk of this cloud is full; nothing was stored', {
     hint: 'Delete objects, old versions or databases, or ask the operator for a larger disk; writes resume automatically',
+  });
+}
+
+function machinesOutOfSpace(): AppError {
+  const rule = 'The disk of this cloud is nearly full: the rest is kept from disks of virtual machines';
+  return new AppError('out_of_space', rule, {
+    hint: 'Delete snapshots or virtual machines, or ask the operator for a larger disk, and try again',
   });
 }
 

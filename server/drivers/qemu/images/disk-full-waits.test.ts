@@ -11,7 +11,14 @@ describe('guests on a disk that is nearly full', { skip: noQemu }, () => {
   let fixture: QemuFixture;
   let hypervisor: QemuHypervisor;
   const ids: string[] = [];
-  const disk = { low: false, out: false, isLow: () => disk.low, isOut: () => disk.low && disk.out };
+  const disk = {
+    low: false,
+    out: false,
+    room: 'ample' as 'ample' | 'tight' | 'scarce',
+    isLow: () => disk.low,
+    isOut: () => disk.low && disk.out,
+    machineRoom: () => disk.room,
+  };
   before(async () => {
     fixture = buildQemuFixture();
     hypervisor = fixture.open({ disk });
@@ -27,10 +34,10 @@ describe('guests on a disk that is nearly full', { skip: noQemu }, () => {
     await fixture.remove();
   });
   const waiting = () => ids.map((vmId) => hypervisor.waiting(vmId));
-  const grow = (vmId: string) =>
+  const grow = (vmId = '', times = 1) =>
     fs.appendFileSync(
       join(fixture.deps.vmsDirectory, vmId, 'guest', FILES.consoleLog),
-      Buffer.alloc(256 * 1024, 'x'),
+      Buffer.alloc(times * 256 * 1024, 'x'),
     );
   const set = (low: boolean, out: boolean) => Object.assign(disk, { low, out });
 
@@ -52,6 +59,48 @@ describe('guests on a disk that is nearly full', { skip: noQemu }, () => {
     set(false, false);
     await hypervisor.waits.update();
     assert.deepEqual(waiting(), [null, null]);
+  });
+
+  test('while space is scarce the owner that grew most waits, and who grew little goes on', async () => {
+    const owners = async () => new Map(ids.map((vmId, at) => [vmId, at]));
+    const update = () => hypervisor.waits.update(owners);
+    disk.room = 'tight';
+    await update();
+    grow(ids[0], 8);
+    grow(ids[1]);
+    await update();
+    assert.deepEqual(waiting(), [null, null]);
+    disk.room = 'scarce';
+    grow(ids[0]);
+    grow(ids[1]);
+    await update();
+    assert.deepEqual(waiting(), ['disk_full', null]);
+    assert.ok(hypervisor.waits.isScarce);
+    // Neither a sample nor a look while it is tight lets it go on.
+    await hypervisor.sample(ids[0] ?? '');
+    disk.room = 'tight';
+    await update();
+    assert.deepEqual(waiting(), ['disk_full', null]);
+    disk.room = 'scarce';
+    grow(ids[1], 2);
+    await update();
+    assert.deepEqual(waiting(), ['disk_full', null]);
+    // Grown half as much, it waits too; guests of one owner count together.
+    grow(ids[1], 4);
+    await update();
+    assert.deepEqual(waiting(), ['disk_full', 'disk_full']);
+    disk.room = 'ample';
+    await update();
+    assert.deepEqual(waiting(), [null, null]);
+    disk.room = 'scarce';
+    const one = async () => new Map(ids.map((vmId) => [vmId, 7]));
+    await hypervisor.waits.update(one);
+    grow(ids[0], 8);
+    grow(ids[1]);
+    await hypervisor.waits.update(one);
+    assert.deepEqual(waiting(), ['disk_full', 'disk_full']);
+    disk.room = 'ample';
+    await update();
   });
 
   test('when what is set aside is given back all stand still, growing or not', async () => {

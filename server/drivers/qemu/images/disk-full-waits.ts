@@ -2,7 +2,8 @@
  * Guests that are paused because the disk of this host is nearly full. Disks of guests are thinly
  * provisioned: a guest that continued writing would use the space that stops, deletions and
  * accounts need, which would affect all accounts. It loses nothing while paused, and is resumed
- * when there is space again.
+ * when there is space again. Guests of the owner that grew most are paused first, while there is space for
+ * everything else.
  */
 import { lstatSync } from 'node:fs';
 import { FILES } from '../arguments.ts';
@@ -15,7 +16,12 @@ export interface HostDisk {
   isLow(): boolean;
   /** Space is low, and the reserve for those commits was released: any write may use it. */
   isOut(): boolean;
+  /** `scarce`: guests have used up their part of the disk; `tight`: they will soon. */
+  machineRoom(): 'ample' | 'tight' | 'scarce';
 }
+
+/** Owners of guests by id; a guest without one counts alone. Called while space is scarce. */
+export type OwnersOf = () => Promise<ReadonlyMap<string, number>>;
 
 export interface DiskFullWaitsDeps {
   readonly disk: HostDisk;
@@ -35,6 +41,10 @@ export class DiskFullWaits {
   readonly #waiting = new Map<string, string>();
   /** Blocks of a run's files at the last update. */
   readonly #blocks = new Map<GuestRun, number>();
+  /** Blocks of a run's files when space became tight. */
+  readonly #firstBlocks = new Map<GuestRun, number>();
+  /** Runs that wait although space is not low, because their owner grew most. */
+  readonly #heldBack = new Set<GuestRun>();
 
   constructor(deps: DiskFullWaitsDeps) {
     this.#deps = deps;
@@ -48,11 +58,17 @@ export class DiskFullWaits {
     return this.#waiting.size;
   }
 
+  /** Space is scarce for guests: those that grow are paused, those of the owner that grew most first. */
+  get isScarce(): boolean {
+    return this.#deps.disk.machineRoom() === 'scarce';
+  }
+
   /**
    * Call several times a second. While the disk is low, pauses the guests whose files grew since
-   * the last call, and all when it is full; else resumes the paused guests.
+   * the last call, and all when it is full. While it is scarce, pauses the guests that grew of each owner
+   * whose guests grew at least half as much as those of the one that grew most. Else resumes the paused ones.
    */
-  async update(): Promise<void> {
+  async update(ownersOf: OwnersOf = async () => new Map()): Promise<void> {
     const { disk, runs } = this.#deps;
     const live = runs();
     this.#forget(live);
@@ -63,12 +79,33 @@ export class DiskFullWaits {
         const grew = this.#grew(run);
         if ((grew || isOut) && !this.isWaiting(run.vmId)) await this.#halt(run);
       });
-    } else {
-      this.#blocks.clear();
-      await each(live, async (run) => {
-        if (this.isWaiting(run.vmId)) await this.check(run);
-      });
+      return;
     }
+    const room = disk.machineRoom();
+    if (room === 'ample') {
+      for (const kept of [this.#blocks, this.#firstBlocks, this.#heldBack]) kept.clear();
+    } else {
+      const growing = live.filter((run) => this.#grew(run));
+      if (room === 'scarce' && growing.length > 0) await this.#holdBack(growing, await ownersOf());
+    }
+    await each(live, async (run) => {
+      if (this.isWaiting(run.vmId)) await this.check(run);
+    });
+  }
+
+  async #holdBack(growing: readonly GuestRun[], owners: ReadonlyMap<string, number>): Promise<void> {
+    const ownerOf = ({ vmId }: GuestRun) => owners.get(vmId) ?? vmId;
+    const grown = new Map<number | string, number>();
+    for (const [run, first] of this.#firstBlocks) {
+      const more = (this.#blocks.get(run) ?? first) - first;
+      grown.set(ownerOf(run), (grown.get(ownerOf(run)) ?? 0) + more);
+    }
+    const most = Math.max(...grown.values());
+    await each(growing, async (run) => {
+      if (2 * (grown.get(ownerOf(run)) ?? 0) < most) return;
+      this.#heldBack.add(run);
+      await this.#halt(run);
+    });
   }
 
   /** Resolves when all guests that respond are paused: the reserve for commits is about to be released. */
@@ -82,7 +119,7 @@ export class DiskFullWaits {
     if (status === null || run.isStopping) return;
     if (!PAUSED.includes(status)) return this.#note(run, false);
     this.#note(run, true);
-    if (this.#deps.disk.isLow()) return;
+    if (this.#deps.disk.isLow() || this.#heldBack.has(run)) return;
     await run.command('cont', {}, QMP_MS).catch(() => {});
     const isRunning = (await run.status(QMP_MS).catch(() => status)) === 'running';
     if (isRunning) this.#note(run, false);
@@ -108,7 +145,8 @@ export class DiskFullWaits {
   #forget(live: readonly GuestRun[]): void {
     const handles = new Set(live.map(({ handle }) => handle));
     for (const [vmId, handle] of this.#waiting) if (!handles.has(handle)) this.#waiting.delete(vmId);
-    for (const run of this.#blocks.keys()) if (!handles.has(run.handle)) this.#blocks.delete(run);
+    for (const kept of [this.#blocks, this.#firstBlocks, this.#heldBack])
+      for (const run of kept.keys()) if (!handles.has(run.handle)) kept.delete(run);
   }
 
   #grew(run: GuestRun): boolean {
@@ -118,6 +156,7 @@ export class DiskFullWaits {
     const blocks = files.reduce((sum, file) => sum + blocksOf(folders.guestPath(run.vmId, file)), 0);
     const before = this.#blocks.get(run);
     this.#blocks.set(run, blocks);
+    if (!this.#firstBlocks.has(run)) this.#firstBlocks.set(run, blocks);
     return before !== undefined && blocks > before;
   }
 }
