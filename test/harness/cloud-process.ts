@@ -51,8 +51,8 @@ export const ADMIN_KEY = 'test-administrator-key-0123456789';
 export interface CloudOptions {
   /** Kept when given; else a temporary one that stop() removes. */
   readonly dataDir?: string;
-  /** Further CLOUDLET_ settings. */
-  readonly env?: Readonly<Record<string, string>>;
+  /** Further CLOUDLET_ settings; undefined takes away one that every test cloud has. */
+  readonly env?: Readonly<Record<string, string | undefined>>;
   /** Put before the launcher, e.g. strace and its arguments. */
   readonly wrapper?: readonly string[];
   /** Instead of `bin/cloudlet start`; run in the root of the project. */

@@ -37,6 +37,13 @@ export function notInHistory(commit: string): string | false {
   return status === 0 ? false : `the git history of this clone does not reach back to ${commit}`;
 }
 
+/** Settings of every test cloud that this version refuses, since it does not know them. */
+export function withoutUnknownSettings(commit: string): Readonly<Record<string, string | undefined>> {
+  const name = 'CLOUDLET_REGISTRATION';
+  const { status } = spawnSync('git', ['grep', '-q', name, commit], { cwd: ROOT, stdio: 'ignore' });
+  return status === 0 ? {} : { [name]: undefined };
+}
+
 /** The folder with its code and packages, for any user; `remove` it afterwards. */
 export function earlierCode(commit: string): { readonly folder: string; readonly remove: () => void } {
   const folder = mkdtempSync(join(tmpdir(), `cloudlet-${commit}-`));

@@ -12,7 +12,7 @@ import { CheckedClient } from '../harness/checked-client.ts';
 import { type Account, type Call, Client } from '../harness/client.ts';
 import { ADMIN_KEY, CloudProcess, NO_OTHER_READERS } from '../harness/cloud-process.ts';
 import { eventually } from '../harness/waiting.ts';
-import { earlierCode, LANDINGS, notInHistory } from './earlier-code.ts';
+import { earlierCode, LANDINGS, notInHistory, withoutUnknownSettings } from './earlier-code.ts';
 import { keepMetadata } from './kept-metadata.ts';
 
 const PASSWORD = 'correct horse battery';
@@ -157,6 +157,7 @@ async function opens(t: TestContext, commit: string, wrapper: readonly string[])
   const earlier = await CloudProcess.start({
     dataDir,
     wrapper,
+    env: withoutUnknownSettings(commit),
     command: [join(code.folder, 'bin/cloudlet'), 'start'],
   });
   t.after(() => earlier.end());
