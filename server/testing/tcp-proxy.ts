@@ -8,18 +8,25 @@ export class TcpProxy {
   #server = createServer();
   #isBlocked = false;
 
-  /** Resolves once it takes connections for that port of this host, at `address`. */
-  static async to(port: number, address = '127.0.0.1'): Promise<TcpProxy> {
+  /**
+   * Resolves once it takes connections for that port of this host, at `address`. `filter` makes for each
+   * connection what the server's bytes go through.
+   */
+  static async to(
+    port: number,
+    address = '127.0.0.1',
+    filter: () => (bytes: Buffer) => Buffer = () => (bytes) => bytes,
+  ): Promise<TcpProxy> {
     const proxy = new TcpProxy();
     proxy.#server.on('connection', (client) => {
       const server = connect({ host: '127.0.0.1', port });
-      for (const [from, into] of [
-        [client, server],
-        [server, client],
+      for (const [from, into, through] of [
+        [client, server, (bytes: Buffer) => bytes],
+        [server, client, filter()],
       ] as const) {
         proxy.#sockets.add(from);
         if (proxy.#isBlocked) from.pause();
-        from.on('data', (bytes) => into.write(bytes));
+        from.on('data', (bytes: Buffer) => into.write(through(bytes)));
         from.on('error', () => into.destroy());
         from.on('close', () => {
           proxy.#sockets.delete(from);

@@ -71,6 +71,43 @@ describe('two nodes', { skip: noCluster }, () => {
     assert.match(figures, /^cloudlet_rereads_total \d+$/m);
   });
 
+  test('a node that hears no message of the other refuses what that ends within three seconds', async (t) => {
+    const { account, here, there } = await newUser();
+    cluster.deafen(front);
+    t.after(() => cluster.hear(front));
+    const socket = new WebSocket(`${front.api.replace('http', 'ws')}/api/updates`, {
+      headers: { 'x-api-key': there.key ?? '' },
+    });
+    const told: string[] = [];
+    await new Promise((resolve, reject) => {
+      socket.on('error', reject);
+      socket.on('message', (data) => {
+        told.push(String(data));
+        resolve(undefined);
+      });
+    });
+    const began = told.length;
+    let worst = 0;
+    for (let round = 0; round < 5; round++) {
+      const json = { name: `k-${round}`, scopes: ['*'] };
+      const { body: key } = await here.call('/api/account/access-keys', { json });
+      const byKey = new Client(front.api, key.api_key);
+      assert.equal((await byKey.call('/api/account')).status, 200);
+      const end = await here.call(`/api/account/access-keys/${key.id}`, { method: 'DELETE' });
+      assert.equal(end.status, 200);
+      const startMs = performance.now();
+      await eventually('a refusal', async () => (await byKey.call('/api/account')).status === 401);
+      worst = Math.max(worst, performance.now() - startMs);
+    }
+    const json = { amount: 1, reason: 'test' };
+    await admin.call(`/api/admin/accounts/${account.id}/credits`, { json });
+    assert.equal((await there.call('/api/account')).body.credits, 11);
+    t.diagnostic(`refused after ${Math.round(worst)} ms`);
+    assert.ok(worst <= 3000, `${worst} ms`);
+    assert.deepEqual(told.slice(began), [], 'no message came');
+    socket.close();
+  });
+
   test('what one node overwrites or deletes the other serves so at once, by every way', async () => {
     const { here, there } = await newUser();
     await here.call('/api/buckets', { json: { name: 'of-contents' } });

@@ -36,10 +36,11 @@ export class ApartCluster {
   }
 
   /** Resolves once all nodes answer, and the proxy does. */
-  static async start(count: number): Promise<ApartCluster> {
+  static async start(count: number, more: Readonly<Record<string, string>> = {}): Promise<ApartCluster> {
     const networks = new NodeNetworks();
     const port = await freePort();
     const env = {
+      ...more,
       CLOUDLET_FETCH_ALLOW: `127.0.0.0/8,${networks.range}`,
       CLOUDLET_TRUSTED_PROXIES: networks.host,
     };

@@ -4,32 +4,26 @@
  * proxy does.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ADMIN_KEY, type CloudProcess } from './cloud-process.ts';
-import type { WebhookReceiver } from './webhook-receiver.ts';
+import type { CloudProcess } from './cloud-process.ts';
+import { type Answer, ask, type Call, ClusterCalls, type Method } from './cluster-calls.ts';
+import { ClusterDomains } from './cluster-domains.ts';
+import { ExpiringLoad } from './expiring-load.ts';
+import type { Received, WebhookReceiver } from './webhook-receiver.ts';
 
-type Place = Pick<CloudProcess, 'api'>;
-
-interface Answer {
-  readonly status: number;
-  readonly text: string;
-}
-
-interface Call {
-  readonly json?: unknown;
-  readonly form?: () => FormData;
-  readonly headers?: Readonly<Record<string, string>>;
-}
-
-/** An answer may take as long as an outcome is asked for. */
-const CALL_MS = 45_000;
-const GIVE_UP_MS = 120_000;
 const BUCKET = 'kept';
+
+interface How {
+  /** URL in front of all nodes, for calls that any may answer. */
+  readonly proxy?: string | undefined;
+  /** Also S3, money, a database at the host, and rules of which the nodes have EXPIRING_ENV. */
+  readonly isMixed?: boolean;
+}
 
 export class ClusterLoad {
   readonly #nodes: readonly CloudProcess[];
-  readonly #proxy: Place | undefined;
-  /** Nodes that are being killed, stopped or cut off: nothing is asked there that must be true at once. */
-  readonly troubled = new Set<CloudProcess>();
+  readonly #calls: ClusterCalls;
+  readonly #domains: ClusterDomains | undefined;
+  readonly #expiring: ExpiringLoad | undefined;
   readonly faults: string[] = [];
   /** Id of an object → content that was acknowledged. */
   readonly #stored = new Map<string, string>();
@@ -37,12 +31,22 @@ export class ClusterLoad {
   readonly counts = { uploads: 0, deletions: 0, reads: 0, pairs: 0, accounts: 0, revocations: 0, events: 0 };
   worstRevocationMs = 0;
   #isOver = false;
-  #number = 0;
 
-  /** `proxy`: URL in front of all nodes, for calls that any may answer. */
-  constructor(nodes: readonly CloudProcess[], proxy?: string) {
+  constructor(nodes: readonly CloudProcess[], { proxy, isMixed = false }: How = {}) {
     this.#nodes = nodes;
-    this.#proxy = proxy === undefined ? undefined : { api: proxy };
+    this.#calls = new ClusterCalls(nodes, proxy);
+    this.#domains = isMixed ? new ClusterDomains(this.#calls) : undefined;
+    this.#expiring = isMixed ? new ExpiringLoad(this.#calls) : undefined;
+  }
+
+  get troubled(): Set<CloudProcess> {
+    return this.#calls.troubled;
+  }
+
+  /** Done of each kind. */
+  get done(): Readonly<Record<string, number>> {
+    const stored = this.#expiring === undefined ? {} : { expiring: this.#expiring.stored };
+    return { ...this.counts, ...this.#domains?.counts, ...stored };
   }
 
   /** Loads the cluster until `work` has ended, then until each call has. */
@@ -50,7 +54,11 @@ export class ClusterLoad {
     await this.#must('POST', '/api/buckets', { json: { name: BUCKET } });
     const hook = await this.#must('POST', '/api/webhooks', { json: { url: receiver.url, events: ['*'] } });
     const webhook = JSON.parse(hook.text).id as string;
+    await this.#domains?.prepare();
+    await this.#expiring?.prepare();
     const loops = [
+      ...(this.#domains?.steps ?? []),
+      ...(this.#expiring === undefined ? [] : [() => (this.#expiring as ExpiringLoad).store()]),
       () => this.#upload(),
       () => this.#upload(),
       () => this.#remove(),
@@ -67,8 +75,11 @@ export class ClusterLoad {
     }
   }
 
-  /** Compares all that was acknowledged with what each node has; to be called once all are up. */
-  async check(): Promise<void> {
+  /**
+   * Compares all that was acknowledged with what each node has, and what was told to the receiver with what
+   * happened; to be called once all are up. `troubles`: how many nodes were hurt.
+   */
+  async check(receiver: WebhookReceiver, troubles: number): Promise<void> {
     for (const [name, content] of this.#stored) {
       for (const node of this.#nodes) {
         const { status, text } = await this.#read(node, name);
@@ -87,7 +98,29 @@ export class ClusterLoad {
     const count = await this.#countObjects(node);
     if (bucket.object_count !== count)
       this.faults.push(`the bucket counts ${bucket.object_count} objects and lists ${count}`);
+    const sizes = this.#lengths();
+    if (bucket.size !== sizes) this.faults.push(`the bucket counts ${bucket.size} bytes instead of ${sizes}`);
+    await this.#domains?.check();
+    await this.#expiring?.check(receiver);
+    await this.#checkDeliveries(receiver, troubles);
     await this.#checkLedger(node);
+    this.faults.push(...(this.#domains?.faults ?? []), ...(this.#expiring?.faults ?? []));
+  }
+
+  #lengths(): number {
+    return [...this.#stored.values()].reduce((sum, content) => sum + content.length, 0);
+  }
+
+  /** Each event arrives, and twice only where a node was hurt between delivery and its record. */
+  async #checkDeliveries({ received }: WebhookReceiver, troubles: number): Promise<void> {
+    const ids = () => new Set(received.filter(isTest).map(({ id }) => id));
+    for (let i = 0; i < 100 && ids().size < this.counts.events; i++) await sleep(200);
+    // What is delivered twice arrives by now.
+    await sleep(2000);
+    if (ids().size !== this.counts.events)
+      this.faults.push(`${ids().size} of ${this.counts.events} events were delivered`);
+    const most = new Set(received.map(({ id }) => id)).size * 1.01 + troubles;
+    if (received.length > most) this.faults.push(`${received.length} deliveries, at most ${most}`);
   }
 
   async #countObjects(node: CloudProcess): Promise<number> {
@@ -114,7 +147,7 @@ export class ClusterLoad {
   }
 
   async #upload(): Promise<void> {
-    const name = `object-${++this.#number}`;
+    const name = `object-${this.#calls.next()}`;
     const content = `content of ${name}`;
     const form = () => {
       const body = new FormData();
@@ -129,7 +162,7 @@ export class ClusterLoad {
     for (const node of this.#nodes) {
       if (this.troubled.has(node)) continue;
       const read = await this.#read(node, id).catch(() => null);
-      if (read === null || this.troubled.has(node) || read.status >= 500) continue;
+      if (read === null || this.troubled.has(node) || read.status === 503) continue;
       this.counts.reads++;
       if (read.status !== 200 || read.text !== content)
         this.faults.push(`${name} was stored, and another node says ${read.status}`);
@@ -148,20 +181,40 @@ export class ClusterLoad {
 
   /** The same call under the same key at two nodes at once: one effect, and the same answer twice. */
   async #pair(): Promise<void> {
-    const json = { name: `pair-${++this.#number}` };
-    const headers = { 'idempotency-key': json.name };
-    const both = await Promise.all([0, 1].map(() => this.#must('POST', '/api/buckets', { json, headers })));
-    const [one, two] = both as [Answer, Answer];
-    if (one.status !== 201 || two.status !== 201 || one.text !== two.text)
-      this.faults.push(`one key at two nodes: ${one.status} ${one.text} and ${two.status} ${two.text}`);
+    const name = `pair-${this.#calls.next()}`;
+    await this.#atTwo('/api/buckets', name, { json: { name } });
+    const form = () => {
+      const body = new FormData();
+      body.append('file', new Blob(['the same bytes']), 'file');
+      return body;
+    };
+    await this.#atTwo(`/api/buckets/${name}/upload`, `${name}-upload`, { form });
     this.counts.pairs++;
+    const { text } = await this.#must('GET', `/api/buckets/${name}`);
+    const { version_count: versions } = JSON.parse(text) as { version_count: number };
+    if (versions !== 1) this.faults.push(`one key at two nodes: ${versions} versions`);
     // An account may have a thousand.
-    const removed = await this.#must('DELETE', `/api/buckets/${json.name}`);
+    const removed = await this.#must('DELETE', `/api/buckets/${name}?force=true`);
     if (removed.status >= 300) this.faults.push(`remove a bucket: ${removed.status} ${removed.text}`);
   }
 
+  async #atTwo(path: string, key: string, call: Call): Promise<void> {
+    const headers = { 'idempotency-key': key };
+    const from = this.#calls.next();
+    const both = await Promise.all(
+      [0, 1].map((i) => {
+        let turn = from + i;
+        const place = () => this.#nodes[turn++ % this.#nodes.length] as CloudProcess;
+        return this.#calls.mustAt(place, ['POST', path], { ...call, headers });
+      }),
+    );
+    const [one, two] = both as [Answer, Answer];
+    if (one.status >= 300 || two.status >= 300 || one.text !== two.text)
+      this.faults.push(`one key at two nodes: ${one.status} ${one.text} and ${two.status} ${two.text}`);
+  }
+
   async #register(): Promise<void> {
-    const username = `user${++this.#number}`;
+    const username = `user${this.#calls.next()}`;
     const json = { username, email: `${username}@example.org`, password: 'correct horse battery' };
     const { status, text } = await this.#must('POST', '/api/register', { json });
     if (status !== 201) this.faults.push(`register: ${status} ${text}`);
@@ -171,7 +224,7 @@ export class ClusterLoad {
 
   async #revoke(): Promise<void> {
     const made = await this.#must('POST', '/api/account/access-keys', {
-      json: { name: `key ${++this.#number}`, scopes: ['storage:read'] },
+      json: { name: `key ${this.#calls.next()}`, scopes: ['storage:read'] },
     });
     if (made.status !== 201) return void this.faults.push(`access key: ${made.status} ${made.text}`);
     const { id, api_key: key } = JSON.parse(made.text) as { id: string; api_key: string };
@@ -185,9 +238,11 @@ export class ClusterLoad {
     for (const node of this.#nodes) {
       for (;;) {
         if (this.troubled.has(node)) break;
+        // A node may stand still with a call that it has let in.
+        const askedMs = performance.now() - began;
         const answer = await ask(node, 'GET /api/buckets', { headers }).catch(() => null);
-        if (answer?.status !== 200) break;
-        this.worstRevocationMs = Math.max(this.worstRevocationMs, performance.now() - began);
+        if (answer?.status === 401) break;
+        if (answer?.status === 200) this.worstRevocationMs = Math.max(this.worstRevocationMs, askedMs);
         await sleep(50);
       }
     }
@@ -201,44 +256,15 @@ export class ClusterLoad {
     await sleep(200);
   }
 
+  #must(method: Method, path: string, call: Call = {}): Promise<Answer> {
+    return this.#calls.must(method, path, call);
+  }
+
   #read(node: CloudProcess, id: string): Promise<Answer> {
     return ask(node, `GET /api/storage/${id}/download`);
   }
-
-  /** Asks one node after another, under one key, until one answers with more than "not now". */
-  async #must(method: Method, path: string, call: Call = {}): Promise<Answer> {
-    const began = performance.now();
-    const key = method === 'GET' ? {} : { 'idempotency-key': `key-${++this.#number}` };
-    const whole = { ...call, headers: { ...KEY, ...key, ...call.headers } };
-    for (;;) {
-      const node = this.#proxy ?? (this.#nodes[Math.floor(Math.random() * this.#nodes.length)] as Place);
-      const answer = await ask(node, `${method} ${path}`, whole).catch(() => null);
-      if (answer !== null && !isNotNow(answer)) return answer;
-      if (performance.now() - began > GIVE_UP_MS)
-        throw new Error(`${method} ${path}: no answer in ${GIVE_UP_MS / 1000} s, ${answer?.text}`);
-      await sleep(50);
-    }
-  }
 }
 
-type Method = 'GET' | 'POST' | 'DELETE';
-
-const KEY = { 'x-api-key': ADMIN_KEY };
-
-/** 503, or 502 of a proxy; or the first call under the key still runs. */
-function isNotNow({ status, text }: Answer): boolean {
-  return status === 503 || status === 502 || status === 429 || /"idempotency_in_flight"/.test(text);
-}
-
-async function ask(node: Place, line: string, { json, form, headers = KEY }: Call = {}): Promise<Answer> {
-  const [method = '', path] = line.split(' ');
-  const isJson = json !== undefined;
-  const body = isJson ? JSON.stringify(json) : form?.();
-  const response = await fetch(`${node.api}${path}`, {
-    method,
-    headers: { ...headers, ...(isJson ? { 'content-type': 'application/json' } : {}) },
-    ...(body === undefined ? {} : { body }),
-    signal: AbortSignal.timeout(CALL_MS),
-  });
-  return { status: response.status, text: await response.text() };
+function isTest({ body }: Received): boolean {
+  return JSON.parse(body).type === 'webhook.test';
 }

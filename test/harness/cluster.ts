@@ -1,6 +1,7 @@
 /** Nodes on one PostgreSQL and one S3: a host with machines and databases, and front nodes. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
+import { notificationFilter } from '../../server/testing/notification-filter.ts';
 import { operatorPostgresql } from '../../server/testing/operator-postgresql.ts';
 import type { OperatorServer } from '../../server/testing/operator-server.ts';
 import { noPostgresql } from '../../server/testing/postgresql-fixture.ts';
@@ -30,6 +31,8 @@ export class Cluster {
   /** The way of each to the metadata, which can be blocked or cut. */
   readonly ways: TcpProxy[] = [];
   readonly #waysToS3: TcpProxy[] = [];
+  /** Ways on which messages between nodes are lost, and nothing else. */
+  readonly #deaf = new Set<TcpProxy>();
 
   private constructor(server: OperatorServer, s3: S3Fixture, env: Readonly<Record<string, string>>) {
     this.#server = server;
@@ -62,7 +65,9 @@ export class Cluster {
   ): Promise<CloudProcess> {
     const { address, gateway } = network ?? { address: '127.0.0.1', gateway: '127.0.0.1' };
     const port = network === undefined ? await freePort() : PORT_APART;
-    const way = await TcpProxy.to(this.#server.port, gateway);
+    const way: TcpProxy = await TcpProxy.to(this.#server.port, gateway, () =>
+      notificationFilter(() => this.#deaf.has(way)),
+    );
     this.ways.push(way);
     const s3 = this.#s3.url('cluster');
     const [host] = this.nodes;
@@ -93,6 +98,19 @@ export class Cluster {
     const way = await TcpProxy.to(Number(new URL(this.#s3.url('cluster')).port), gateway);
     this.#waysToS3.push(way);
     return way;
+  }
+
+  /** Until hear(), no NOTIFY of the database reaches the node. */
+  deafen(node: CloudProcess): void {
+    this.#deaf.add(this.#wayOf(node));
+  }
+
+  hear(node: CloudProcess): void {
+    this.#deaf.delete(this.#wayOf(node));
+  }
+
+  #wayOf(node: CloudProcess): TcpProxy {
+    return this.ways[this.nodes.indexOf(node)] as TcpProxy;
   }
 
   /** Stops a node in order, and starts it with other code on its data directory, ports and settings. */

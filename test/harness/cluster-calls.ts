@@ -1,0 +1,85 @@
+/** Calls to the nodes of a cluster of which some are killed, as a client behind a proxy makes them. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { ADMIN_KEY, type CloudProcess } from './cloud-process.ts';
+
+type Place = Pick<CloudProcess, 'api'>;
+
+export interface Answer {
+  readonly status: number;
+  readonly text: string;
+}
+
+export interface Call {
+  readonly json?: unknown;
+  readonly form?: () => FormData;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+export type Method = 'GET' | 'POST' | 'DELETE' | 'PATCH';
+
+/** An answer may take as long as an outcome is asked for. */
+const CALL_MS = 45_000;
+const GIVE_UP_MS = 120_000;
+const KEY = { 'x-api-key': ADMIN_KEY };
+
+export class ClusterCalls {
+  readonly nodes: readonly CloudProcess[];
+  /** Nodes that are being killed, stopped or cut off: nothing is asked there that must be true at once. */
+  readonly troubled = new Set<CloudProcess>();
+  readonly #proxy: Place | undefined;
+  #number = 0;
+
+  /** `proxy`: URL in front of all nodes, for calls that any may answer. */
+  constructor(nodes: readonly CloudProcess[], proxy?: string) {
+    this.nodes = nodes;
+    this.#proxy = proxy === undefined ? undefined : { api: proxy };
+  }
+
+  /** A number that no other has, for names. */
+  next(): number {
+    return ++this.#number;
+  }
+
+  /** Asks one node after another, under one key, until one answers with more than "not now". */
+  async must(method: Method, path: string, call: Call = {}): Promise<Answer> {
+    const any = () => this.#proxy ?? (this.nodes[Math.floor(Math.random() * this.nodes.length)] as Place);
+    return this.mustAt(any, [method, path], call);
+  }
+
+  /** The same at the nodes that `place` gives. */
+  async mustAt(place: () => Place, [method, path]: [Method, string], call: Call = {}): Promise<Answer> {
+    const began = performance.now();
+    const key = method === 'GET' ? {} : { 'idempotency-key': `key-${this.next()}` };
+    const whole = { ...call, headers: { ...KEY, ...key, ...call.headers } };
+    for (;;) {
+      const answer = await ask(place(), `${method} ${path}`, whole).catch(() => null);
+      if (answer !== null && !isNotNow(answer)) return answer;
+      if (performance.now() - began > GIVE_UP_MS)
+        throw new Error(`${method} ${path}: no answer in ${GIVE_UP_MS / 1000} s, ${answer?.text}`);
+      await sleep(50);
+    }
+  }
+}
+
+/** 503, or 502 of a proxy; or the first call under the key still runs. */
+function isNotNow({ status, text }: Answer): boolean {
+  return status === 503 || status === 502 || status === 429 || /"idempotency_in_flight"/.test(text);
+}
+
+/** One request, by default as administrator. Rejects where none is answered. */
+export async function ask(
+  node: Place,
+  line: string,
+  { json, form, headers = KEY }: Call = {},
+): Promise<Answer> {
+  const [method = '', path] = line.split(' ');
+  const isJson = json !== undefined;
+  const body = isJson ? JSON.stringify(json) : form?.();
+  const response = await fetch(`${node.api}${path}`, {
+    method,
+    headers: { ...headers, ...(isJson ? { 'content-type': 'application/json' } : {}) },
+    ...(body === undefined ? {} : { body }),
+    signal: AbortSignal.timeout(CALL_MS),
+  });
+  return { status: response.status, text: await response.text() };
+}
