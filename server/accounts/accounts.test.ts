@@ -5,7 +5,7 @@ import { after, before, test } from 'node:test';
 import { transferStatements } from '../billing/ledger/ledger.ts';
 import { BACKGROUND } from '../metadata/change.ts';
 import { CommitRejected } from '../metadata/metadata.ts';
-import { type AppError, isAppError } from '../platform/errors.ts';
+import { AppError, isAppError } from '../platform/errors.ts';
 import { type AccountFixture, by, openAccountFixture, shown } from '../testing/account-fixture.ts';
 import { Accounts } from './accounts.ts';
 import { apiKeyTextProblem } from './keys/api-key-text.ts';
@@ -86,6 +86,13 @@ test('neither key nor password stand in the database files', async () => {
     assert.equal(bytes.includes(key), false, name);
     assert.equal(bytes.includes(password), false, name);
   }
+});
+
+test('an address whose holder cannot be read is not called taken', async (t) => {
+  t.mock.method(fixture.store, 'accountByEmail', async () => {
+    throw new AppError('overloaded', 'The database is away');
+  });
+  await assert.rejects(register({ username: 'nobody-knows' }), code('overloaded'));
 });
 
 test('taken without regard to case, both named at once', async () => {

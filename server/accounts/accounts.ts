@@ -5,7 +5,7 @@ import type { MailAbout } from '../mail/outbox.ts';
 import type { Change, Changes, Recorder } from '../metadata/change.ts';
 import type { Statement } from '../metadata/metadata.ts';
 import type { Clock } from '../platform/clock.ts';
-import { AppError, invalidField } from '../platform/errors.ts';
+import { AppError, invalidField, isAppError } from '../platform/errors.ts';
 import { newCanonicalId } from '../platform/ids.ts';
 import { accountNotFound, changedByOthers, registrationClosed } from './account-errors.ts';
 import { assertAccountFields, foldEmail, foldUsername } from './account-fields.ts';
@@ -312,7 +312,11 @@ export class Accounts {
     const named = await store.accountByUsername(foldUsername(fields.username));
     const mailed = await this.#claim(fields.email, options).then(
       () => false,
-      () => true,
+      (error: unknown) => {
+        // A read that failed says nothing about the address.
+        if (isAppError(error, 'email_taken')) return true;
+        throw error;
+      },
     );
     const problems = [
       ...(named ? [{ field: 'username', message: 'is taken' }] : []),
