@@ -67,7 +67,7 @@ export function vmTunnelRoute({ find }: VmTunnelRouteDeps): Route {
     description:
       "Binary frames of at most 64 KiB carry the bytes of one connection to the machine's own port, whether `ports` " +
       'lists it or not. An empty text frame ends the direction of its sender; the other one stays open. Close code ' +
-      '1000: both sides ended; 1008: the key ended; 4001: connection lost; 4002: the machine stopped; 4003: ' +
+      '1000: both sides ended; 1008: the key ended; 1012: the node with the machines does not answer; 4001: connection lost; 4002: the machine stopped; 4003: ' +
       'idle; 4004: another account needed the slot. A client that pauses reading must send a ping every 25 seconds. The call waits for SSH on port 22 ' +
       'for up to 30 seconds. `cloudlet vm forward` implements this protocol.',
     permission: 'compute:connect',

@@ -1,6 +1,6 @@
 /** What lives on the host node of a cluster, asked at a front node. */
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { once } from 'node:events';
 import { after, before, describe, test } from 'node:test';
 import { createClient } from '@libsql/client';
 import { WebSocket } from 'ws';
@@ -8,6 +8,7 @@ import { CheckedClient } from '../harness/checked-client.ts';
 import type { CloudProcess } from '../harness/cloud-process.ts';
 import { ADMIN_KEY } from '../harness/cloud-process.ts';
 import { Cluster, noCluster } from '../harness/cluster.ts';
+import { residentMb } from '../harness/memory.ts';
 import { eventually } from '../harness/waiting.ts';
 import { helloDisk, settled } from './images-kit.ts';
 import { openTunnel } from './tunnel-kit.ts';
@@ -90,7 +91,7 @@ describe('a front node', { skip: noCluster }, () => {
     const { image_id } = await admin.expect(201, '/api/admin/images/upload', { body });
     const image = await settled(admin, image_id);
     assert.equal(image?.state, 'ready');
-    const grown = residentMb(front) - before;
+    const grown = (residentMb(front) ?? 0) - (before ?? 0);
     assert.ok(grown < 100, `${grown} MiB more`);
   });
 
@@ -110,6 +111,44 @@ describe('a front node', { skip: noCluster }, () => {
       tunnel.socket.terminate();
       return tunnel.text === '?';
     });
+  });
+
+  test('consoles and tunnels through it close with a code when the host stops, hangs or is killed', {
+    skip,
+  }, async (t) => {
+    const [{ vm_id: id }] = await owner.expect(200, '/api/vms');
+    const vm = `/api/vms/${id}`;
+    const ways: Readonly<Record<string, readonly [code: number, way: () => Promise<unknown>]>> = {
+      stops: [1001, () => host.end()],
+      'is killed': [1012, () => host.crash()],
+      // Ended by the front after ten seconds.
+      hangs: [1012, async () => process.kill(host.pid, 'SIGSTOP')],
+    };
+    for (const [name, [code, way]] of Object.entries(ways)) {
+      const tunnel = await openTunnel(front.api, { path: `${vm}/tunnel?port=${ECHO}`, key });
+      const { ticket } = await owner.expect(201, `${vm}/console-tickets`, { method: 'POST' });
+      const url = `${front.api.replace('http', 'ws')}${vm}/console?ticket=${ticket}`;
+      const console = new WebSocket(url);
+      await once(console, 'open');
+      const closed = once(console, 'close');
+      tunnel.socket.send(Buffer.from('?'));
+      await eventually('an echo', () => tunnel.text === '?');
+      const began = performance.now();
+      await way();
+      const [ofConsole] = await closed;
+      await eventually('the end of the tunnel', () => tunnel.code !== 0);
+      t.diagnostic(`${name}: ${Math.round(performance.now() - began)} ms`);
+      assert.deepEqual([ofConsole, tunnel.code], [code, code], name);
+      if (name === 'hangs') {
+        process.kill(host.pid, 'SIGCONT');
+        assert.equal(await host.ended(), 75);
+      }
+      await host.start();
+      await eventually('the machine behind the front', async () => {
+        const { status, body } = await owner.call(vm);
+        return status === 200 && body.ports.some(({ open }: { open: boolean }) => open);
+      });
+    }
   });
 
   async function assertConsole(vm: string): Promise<void> {
@@ -147,8 +186,3 @@ describe('a front node', { skip: noCluster }, () => {
     await owner.expect(200, `/api/vms/${vm.vm_id}/stop?mode=force`, { method: 'POST' });
   });
 });
-
-function residentMb({ pid }: CloudProcess): number {
-  const status = readFileSync(`/proc/${pid}/status`, 'utf8');
-  return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]) / 1024;
-}

@@ -119,7 +119,7 @@ function consoleRoute({ find }: ConsoleRoutesDeps): Route {
     summary: 'Open the serial console as a WebSocket',
     description:
       'Binary frames of at most 64 KiB carry the bytes in both directions; text frames are read as UTF-8. The last 64 KiB are replayed first. ' +
-      'Browsers send `?ticket=`, other clients their API key. Close code 1000: the machine stopped; 1013: the client reads too slowly.',
+      'Browsers send `?ticket=`, other clients their API key. Close code 1000: the machine stopped; 1012: the node with the machines does not answer, connect again; 1013: the client reads too slowly.',
     permission: 'compute:write',
     params: VmPath,
     query: Type.Object({

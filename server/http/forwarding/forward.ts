@@ -15,6 +15,7 @@ import { type Exchange, ownerName, type TrustedProxies } from '../exchange.ts';
 import { endToEnd, framing, pairs } from './end-to-end.ts';
 import { HostLife } from './host-life.ts';
 import { FORWARDED_HEADER, type PassedCall, type SignedCalls } from './signed-calls.ts';
+import { join } from './switched.ts';
 
 /** A request to another node, without its body. */
 export interface NodeRequest {
@@ -67,6 +68,12 @@ export const PORT_PROTOCOL = 'cloudlet-port';
 export const PORT_PATH = '/ports/';
 const SAFE = new Set(['GET', 'HEAD', 'OPTIONS']);
 const CHECK_MS = 500;
+/** 1012 is "service restart" in the registry of RFC 6455 §11.7. */
+const HOST_GONE = {
+  code: 1012,
+  reason: 'The node with the machines and databases does not answer; connect again',
+};
+const STOPPING = { code: 1001, reason: 'Cloudlet is stopping' };
 
 /** A forwarded request or connection. */
 interface Passed {
@@ -84,6 +91,7 @@ export class Forward {
   /** All requests go to one process, so one account must not exhaust its connections. */
   readonly #slots: SharedSlots<number | string>;
   #timer: NodeJS.Timeout | undefined;
+  #isClosed = false;
 
   constructor(deps: ForwardDeps) {
     this.#deps = deps;
@@ -132,7 +140,11 @@ export class Forward {
     const switched = new Promise<boolean>((resolve) => {
       upstream.once('upgrade', (answer, host, hostHead) => {
         onSwitch();
-        this.#join({ client, head }, { answer, host, hostHead, runId });
+        if (client.destroyed) host.destroy();
+        else {
+          this.#note(host, { runId, isWaiting: false });
+          join({ client, head }, { answer, host, hostHead }, () => (this.#isClosed ? STOPPING : HOST_GONE));
+        }
         resolve(true);
       });
     });
@@ -180,6 +192,7 @@ export class Forward {
 
   /** Closes the forwarded connections. */
   close(): void {
+    this.#isClosed = true;
     clearInterval(this.#timer);
     for (const each of this.#underWay.keys()) each.destroy();
   }
@@ -245,33 +258,6 @@ export class Forward {
     passed.once('response', () => this.#underWay.set(passed, { runId, isWaiting: false }));
     return upstream;
   }
-
-  #join({ client, head }: Upgraded, { answer, host, hostHead, runId }: Switched): void {
-    if (client.destroyed) {
-      host.destroy();
-      return;
-    }
-    const fields = pairs(answer.rawHeaders).map((pair) => pair.join(': '));
-    client.write(`HTTP/1.1 101 Switching Protocols\r\n${fields.join('\r\n')}\r\n\r\n`, 'latin1');
-    client.write(hostHead);
-    host.setTimeout(0).setNoDelay(true);
-    (client as Socket).setNoDelay?.(true);
-    host.write(head);
-    const cut = () => {
-      client.destroy();
-      host.destroy();
-    };
-    this.#note(client, { runId, isWaiting: false });
-    for (const side of [client, host]) side.once('error', cut).once('close', cut);
-    host.pipe(client).pipe(host);
-  }
-}
-
-interface Switched {
-  readonly answer: IncomingMessage;
-  readonly host: Socket;
-  readonly hostHead: Buffer;
-  readonly runId: string;
 }
 
 function movedBytes(passed: ClientRequest | Duplex): number {

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { request as requestOf } from 'node:http';
+import type { Socket } from 'node:net';
 import { test } from 'node:test';
 import { WebSocket } from 'ws';
 import { eventually } from '../../testing/eventually.ts';
@@ -97,7 +98,21 @@ test('calls at a host that stands still end once it is lost', async (t) => {
   const answer = await asked;
   const { code } = (await answer.json()) as { code: string };
   assert.deepEqual([answer.status, code], [503, 'operation_interrupted']);
-  await closed;
+  const [closeCode, reason] = await closed;
+  assert.deepEqual([closeCode, String(reason)], [1012, HOST_GONE]);
+});
+
+test('a WebSocket is closed with a code when its host is killed', async (t) => {
+  const { host, front } = await openCluster(t);
+  const connections: Socket[] = [];
+  host.server.on('connection', (socket: Socket) => connections.push(socket));
+  const socket = new WebSocket(`${front.api.replace('http', 'ws')}/api/socket`, { headers: asAlice });
+  const closed = once(socket, 'close');
+  await once(socket, 'message');
+  for (const connection of connections) connection.resetAndDestroy();
+  const [code, reason] = await closed;
+  assert.deepEqual([code, String(reason)], [1012, HOST_GONE]);
 });
 
 const SWITCH = { connection: 'upgrade', upgrade: 'cloudlet-port' };
+const HOST_GONE = 'The node with the machines and databases does not answer; connect again';
