@@ -55,7 +55,7 @@ export class ExpiringLoad {
 }
 
 /** Removals in all events; an event that was delivered twice counts once. */
-export function toldBy(receiver: WebhookReceiver): number {
+function toldBy(receiver: WebhookReceiver): number {
   const told = receiver.received.map(({ id, body }) => [id, JSON.parse(body)] as const);
   const expired = new Map(told.filter(([, event]) => event.type === 'bucket.objects_expired'));
   return [...expired.values()].reduce((sum, { data }) => sum + data.removed, 0);
