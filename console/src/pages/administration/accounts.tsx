@@ -1,6 +1,6 @@
 /** The accounts of this cloud: credits, plan, suspension. */
 
-import { Badge, Button, Checkbox, Group, PasswordInput, Stack, Switch, Text, TextInput } from '@mantine/core';
+import { Badge, Button, Group, PasswordInput, Stack, Switch, Text, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
@@ -11,7 +11,8 @@ import { CallSample } from '../../parts/commands/call-sample.tsx';
 import { FormModal } from '../../parts/forms/dialog.tsx';
 import { Loaded } from '../../parts/page.tsx';
 import { sayBytes, sayCredits } from '../../parts/say.ts';
-import { type Column, DataTable } from '../../parts/tables/data-table.tsx';
+import type { Column } from '../../parts/tables/data-table.tsx';
+import { ListTable } from '../../parts/tables/list-table.tsx';
 import { When } from '../../parts/tables/when.tsx';
 import { manyAccountsText } from '../../texts/many-accounts-text.ts';
 import { text } from '../../texts/text.ts';
@@ -22,30 +23,12 @@ import { accountsQuery } from './queries.ts';
 export function Accounts() {
   const accounts = useQuery(accountsQuery);
   const [isCreating, setCreating] = useState(false);
-  const { find = '' } = useSearch({ from: '/shell/administration' });
-  const navigate = useNavigate({ from: '/administration' });
-  /** The URL follows the typed text with a short delay. */
-  const [typed, setTyped] = useState<string>();
-  const words = typed ?? find;
-  const look = (next: string) => {
-    setTyped(next);
-    void navigate({ search: { tab: 'accounts', find: next }, replace: true });
-  };
-  const isFound = ({ username, email }: AdminAccount) =>
-    `${username} ${email}`.toLowerCase().includes(words.toLowerCase());
   return (
     <Stack>
-      <Group justify="space-between">
-        <TextInput
-          aria-label={administration.findAccount}
-          placeholder={administration.findAccount}
-          value={words}
-          onChange={({ currentTarget }) => look(currentTarget.value)}
-          onBlur={() => setTyped(undefined)}
-        />
+      <Group justify="flex-end">
         <Button onClick={() => setCreating(true)}>{administration.createAccount}</Button>
       </Group>
-      <Loaded query={accounts}>{(all) => <AccountTable accounts={all.filter(isFound)} />}</Loaded>
+      <Loaded query={accounts}>{(all) => <AccountTable accounts={all} />}</Loaded>
       <NewAccountForm isOpen={isCreating} onClose={() => setCreating(false)} />
     </Stack>
   );
@@ -54,10 +37,33 @@ export function Accounts() {
 const { administration } = text;
 const many = manyAccountsText;
 const COLUMNS: readonly Column<AdminAccount>[] = [
-  { name: administration.plan, cell: ({ plan }) => plan },
-  { name: administration.credits, isNumber: true, cell: ({ credits }) => sayCredits(credits) },
-  { name: administration.storage, isNumber: true, cell: ({ storage_bytes }) => sayBytes(storage_bytes) },
-  { name: administration.lastLogin, cell: ({ last_login }) => <When at={last_login} /> },
+  {
+    name: administration.account,
+    id: 'account',
+    value: ({ username }) => username,
+    cell: (account) => <Who account={account} />,
+  },
+  { name: administration.plan, id: 'plan', value: ({ plan }) => plan, cell: ({ plan }) => plan },
+  {
+    name: administration.credits,
+    id: 'credits',
+    isNumber: true,
+    value: ({ credits }) => Number(credits),
+    cell: ({ credits }) => sayCredits(credits),
+  },
+  {
+    name: administration.storage,
+    id: 'storage',
+    isNumber: true,
+    value: ({ storage_bytes: bytes }) => bytes,
+    cell: ({ storage_bytes: bytes }) => sayBytes(bytes),
+  },
+  {
+    name: administration.lastLogin,
+    id: 'login',
+    value: ({ last_login: at }) => at,
+    cell: ({ last_login: at }) => <When at={at} />,
+  },
   { name: administration.actions, isActions: true, cell: (account) => <AccountMenu account={account} /> },
 ];
 
@@ -67,72 +73,36 @@ interface Acting {
   readonly accounts: readonly AdminAccount[];
 }
 
-/** The displayed accounts, of which some or all are selected for one action. */
+/** The accounts, of which some or all are selected for one action. */
 function AccountTable({ accounts }: { accounts: readonly AdminAccount[] }) {
-  const [chosen, setChosen] = useState<ReadonlySet<number>>(new Set());
   const [acting, setActing] = useState<Acting>();
-  // Only displayed accounts are affected.
-  const selected = accounts.filter(({ id }) => chosen.has(id));
-  const choose = (some: readonly AdminAccount[], isChosen: boolean) => {
-    const next = new Set(chosen);
-    for (const { id } of some) {
-      if (isChosen) next.add(id);
-      else next.delete(id);
-    }
-    setChosen(next);
-  };
-  const who: Column<AdminAccount> = {
-    name: administration.account,
-    cell: (account) => (
-      <Group gap="sm" wrap="nowrap">
-        <Checkbox
-          aria-label={many.selectOne(account.username)}
-          checked={chosen.has(account.id)}
-          onChange={({ currentTarget }) => choose([account], currentTarget.checked)}
-        />
-        <div>
-          <Who account={account} />
-        </div>
-      </Group>
-    ),
-  };
+  const { tab: _, month: __, ...view } = useSearch({ from: '/shell/administration' });
+  const navigate = useNavigate({ from: '/administration' });
   return (
-    <Stack gap="xs">
-      <Group mih={36}>
-        <Checkbox
-          label={many.selectAll(accounts.length)}
-          checked={selected.length > 0 && selected.length === accounts.length}
-          indeterminate={selected.length > 0 && selected.length < accounts.length}
-          disabled={accounts.length === 0}
-          onChange={({ currentTarget }) => choose(accounts, currentTarget.checked)}
-        />
-        {selected.length > 0 && (
-          <Group gap="xs" role="group" aria-label={many.selected(selected.length)}>
-            <Text size="sm">{many.selected(selected.length)}</Text>
-            {MANY_ACTIONS.map((action) => (
-              <Button
-                key={action}
-                size="compact-sm"
-                variant="default"
-                onClick={() => setActing({ action, accounts: selected })}
-              >
-                {many.buttons[action]}
-              </Button>
-            ))}
-          </Group>
-        )}
-      </Group>
-      <DataTable columns={[who, ...COLUMNS]} rows={accounts} keyOf={({ id }) => id} />
-      {acting !== undefined && (
-        <ManyAccounts
-          {...acting}
-          onClose={(left) => {
-            setActing(undefined);
-            setChosen(new Set(left));
-          }}
-        />
-      )}
-    </Stack>
+    <>
+      <ListTable
+        columns={COLUMNS}
+        rows={accounts}
+        keyOf={({ id }) => id}
+        nameOf={({ username }) => username}
+        textOf={({ username, email, plan }) => `${username} ${email} ${plan}`}
+        view={view}
+        onView={(next) => navigate({ search: { tab: 'accounts', ...next }, replace: true })}
+        actions={(selected) =>
+          MANY_ACTIONS.map((action) => (
+            <Button
+              key={action}
+              size="compact-sm"
+              variant="default"
+              onClick={() => setActing({ action, accounts: selected })}
+            >
+              {many.buttons[action]}
+            </Button>
+          ))
+        }
+      />
+      {acting !== undefined && <ManyAccounts {...acting} onClose={() => setActing(undefined)} />}
+    </>
   );
 }
 

@@ -3,6 +3,7 @@
 import { EllipsisHorizontalIcon } from '@heroicons/react/24/outline';
 import { ActionIcon, Menu, Text } from '@mantine/core';
 import { useMutation, useQuery } from '@tanstack/react-query';
+import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { AdminVm } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
@@ -10,10 +11,12 @@ import { Confirm } from '../../parts/forms/dialog.tsx';
 import { showDone } from '../../parts/notices.tsx';
 import { Loaded } from '../../parts/page.tsx';
 import { sayHourly } from '../../parts/say.ts';
-import { type Column, DataTable } from '../../parts/tables/data-table.tsx';
+import type { Column } from '../../parts/tables/data-table.tsx';
+import { ListTable } from '../../parts/tables/list-table.tsx';
 import { VmState } from '../../parts/tables/state-badge.tsx';
 import { When } from '../../parts/tables/when.tsx';
 import { text } from '../../texts/text.ts';
+import { isDeletable } from '../machines/power.ts';
 import { accountsQuery, allVmsQuery } from './queries.ts';
 
 const { administration, machines } = text;
@@ -22,13 +25,36 @@ export function AllMachines() {
   const vms = useQuery(allVmsQuery);
   const { data: accounts = [] } = useQuery(accountsQuery);
   const names = new Map(accounts.map(({ id, username }) => [id, username]));
+  const ownerOf = ({ account_id: id }: AdminVm) => names.get(id) ?? String(id);
+  const { tab: _, month: __, ...view } = useSearch({ from: '/shell/administration' });
+  const navigate = useNavigate({ from: '/administration' });
   const columns: readonly Column<AdminVm>[] = [
-    { name: machines.name, cell: (vm) => <Name vm={vm} /> },
-    { name: administration.account, cell: ({ account_id: id }) => names.get(id) ?? String(id) },
-    { name: machines.state, cell: (vm) => <VmState vm={vm} /> },
-    { name: machines.size, cell: ({ instance_type: type }) => type },
-    { name: machines.price, cell: ({ total_price_per_hour: price }) => sayHourly(price) },
-    { name: machines.created, cell: ({ created_at: at }) => <When at={at} /> },
+    { name: machines.name, id: 'name', value: ({ name }) => name, cell: (vm) => <Name vm={vm} /> },
+    { name: administration.account, id: 'account', value: ownerOf, cell: ownerOf },
+    {
+      name: machines.state,
+      id: 'state',
+      value: ({ state }) => machines.states[state],
+      cell: (vm) => <VmState vm={vm} />,
+    },
+    {
+      name: machines.size,
+      id: 'size',
+      value: ({ instance_type: type }) => type,
+      cell: ({ instance_type: type }) => type,
+    },
+    {
+      name: machines.price,
+      id: 'price',
+      value: ({ total_price_per_hour: price }) => Number(price),
+      cell: ({ total_price_per_hour: price }) => sayHourly(price),
+    },
+    {
+      name: machines.created,
+      id: 'created',
+      value: ({ created_at: at }) => at,
+      cell: ({ created_at: at }) => <When at={at} />,
+    },
     { name: administration.actions, isActions: true, cell: (vm) => <VmMenu vm={vm} /> },
   ];
   return (
@@ -37,7 +63,15 @@ export function AllMachines() {
         all.length === 0 ? (
           <Text c="dimmed">{administration.noMachines}</Text>
         ) : (
-          <DataTable columns={columns} rows={all} keyOf={({ vm_id: id }) => id} />
+          <ListTable
+            columns={columns}
+            rows={all}
+            keyOf={({ vm_id: id }) => id}
+            nameOf={({ name }) => name}
+            textOf={(vm) => [vm.name, vm.vm_id, ownerOf(vm), vm.instance_type, vm.state].join(' ')}
+            view={view}
+            onView={(next) => navigate({ search: { tab: 'machines', ...next }, replace: true })}
+          />
         )
       }
     </Loaded>
@@ -57,7 +91,7 @@ function Name({ vm }: { vm: AdminVm }) {
 
 function VmMenu({ vm }: { vm: AdminVm }) {
   const { vm_id: id, name, state } = vm;
-  const mustStop = state === 'running' || state === 'starting' || state === 'stopping';
+  const isOn = state === 'running' || state === 'starting' || state === 'stopping';
   const [isAsking, setAsking] = useState(false);
   const stop = useMutation({
     mutationFn: () => cloud.adminStopVm(id),
@@ -66,7 +100,7 @@ function VmMenu({ vm }: { vm: AdminVm }) {
   });
   const remove = useMutation({
     mutationFn: async () => {
-      if (mustStop) await cloud.adminStopVm(id, { force: true });
+      if (!isDeletable(vm)) await cloud.adminStopVm(id, { force: true });
       return cloud.adminDeleteVm(id);
     },
     meta: { shown: true, invalidates: [allVmsQuery] },
@@ -99,7 +133,7 @@ function VmMenu({ vm }: { vm: AdminVm }) {
         onConfirm={() => remove.mutate()}
         onClose={() => setAsking(false)}
       >
-        {mustStop && machines.deleteRunning} {machines.deleteLead(vm.disk_gb, vm.ip_address ?? '')}
+        {isOn && machines.deleteRunning} {machines.deleteLead(vm.disk_gb, vm.ip_address ?? '')}
       </Confirm>
     </>
   );

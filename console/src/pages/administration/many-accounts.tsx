@@ -17,9 +17,10 @@ import type { AdminAccount } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
 import { useDownloads } from '../../parts/commands/download.ts';
 import { Dialog } from '../../parts/forms/dialog.tsx';
-import { refusalOf } from '../../parts/forms/refusal.ts';
 import { Warning } from '../../parts/forms/warning.tsx';
+import { type Outcomes, useMany } from '../../parts/tables/use-many.ts';
 import { exportTarget } from '../../parts/take-along.tsx';
+import { listsText as lists } from '../../texts/lists-text.ts';
 import { manyAccountsText } from '../../texts/many-accounts-text.ts';
 import { text } from '../../texts/text.ts';
 import { accountsQuery, plansQuery } from './queries.ts';
@@ -29,17 +30,12 @@ export type ManyAction = (typeof MANY_ACTIONS)[number];
 
 const { administration } = text;
 const words = manyAccountsText;
-/** Calls at a time: the cloud has other callers, too. */
-const AT_ONCE = 4;
 
 interface Values {
   readonly plan: string;
   readonly amount: number | string;
   readonly reason: string;
 }
-
-/** `done`, or the error; missing: no result yet. */
-type Outcomes = ReadonlyMap<number, 'done' | { readonly refusal: string }>;
 
 /** Identifies one adjustment of one account, so that a retry books it once. */
 const transferId = (run: string, { id }: AdminAccount) => `${run}:${id}`;
@@ -54,42 +50,6 @@ function send(action: ManyAction, account: AdminAccount, given: Values & { reado
   return cloud.adminAdjustCredits(id, { amount: Number(amount), reason, transfer_id });
 }
 
-/** Runs the calls, a few at a time; stops after the running ones when `isOver` returns true. */
-function useMany(action: ManyAction, accounts: readonly AdminAccount[]) {
-  const queries = useQueryClient();
-  const [outcomes, setOutcomes] = useState<Outcomes>(new Map());
-  const [isBusy, setBusy] = useState(false);
-  const isOver = useRef(false);
-  const run = useRef(crypto.randomUUID().slice(0, 18));
-  const one = async (account: AdminAccount, values: Values) => {
-    const outcome = await send(action, account, { ...values, run: run.current }).then(
-      () => 'done' as const,
-      (error: unknown) => {
-        const { title, detail } = refusalOf(error);
-        return { refusal: detail === '' ? title : detail };
-      },
-    );
-    setOutcomes((all) => new Map(all).set(account.id, outcome));
-  };
-  const start = async (values: Values) => {
-    setBusy(true);
-    const left = accounts.filter(({ id }) => outcomes.get(id) !== 'done').values();
-    const worker = async () => {
-      for (const account of left) {
-        if (isOver.current) return;
-        await one(account, values);
-      }
-    };
-    await Promise.all(Array.from({ length: AT_ONCE }, worker));
-    setBusy(false);
-    await queries.invalidateQueries({ queryKey: accountsQuery.queryKey });
-  };
-  const stop = () => {
-    isOver.current = true;
-  };
-  return { outcomes, isBusy, start, stop };
-}
-
 interface ManyAccountsProps {
   readonly action: ManyAction;
   readonly accounts: readonly AdminAccount[];
@@ -99,8 +59,14 @@ interface ManyAccountsProps {
 
 export function ManyAccounts({ action, accounts, onClose }: ManyAccountsProps) {
   const [values, setValues] = useState<Values>({ plan: '', amount: 10, reason: '' });
-  const { outcomes, isBusy, start, stop } = useMany(action, accounts);
-  const done = accounts.filter(({ id }) => outcomes.get(id) === 'done').length;
+  const queries = useQueryClient();
+  const run = useRef(crypto.randomUUID().slice(0, 18));
+  const { outcomes, isBusy, done, failed, start, stop } = useMany({
+    items: accounts,
+    keyOf: ({ id }) => id,
+    send: (account, given: Values) => send(action, account, { ...given, run: run.current }),
+    onEnd: () => queries.invalidateQueries({ queryKey: accountsQuery.queryKey }),
+  });
   const isBegun = outcomes.size > 0;
   const close = () => {
     stop();
@@ -110,22 +76,21 @@ export function ManyAccounts({ action, accounts, onClose }: ManyAccountsProps) {
     event.preventDefault();
     if (!isBusy) void start(values);
   };
-  const failed = outcomes.size - done;
   return (
     <Dialog opened onClose={close} title={words.titles[action](accounts.length)} size="lg">
       <form onSubmit={submit}>
         <Stack>
           {!isBegun && <Fields action={action} values={values} onChange={setValues} />}
           {isBegun && (
-            <Progress value={(outcomes.size * 100) / accounts.length} aria-label={words.progress} />
+            <Progress value={(outcomes.size * 100) / accounts.length} aria-label={lists.progress} />
           )}
           <Text size="sm" role="status">
-            {isBegun ? words.outcome(done, failed, accounts.length) : ''}
+            {isBegun ? lists.outcome(done, failed, accounts.length) : ''}
           </Text>
           <Outcome accounts={accounts} outcomes={outcomes} hasExports={action === 'remove'} />
           <Group justify="flex-end">
             <Button variant="default" onClick={close}>
-              {isBegun ? words.close : text.shell.cancel}
+              {isBegun ? lists.close : text.shell.cancel}
             </Button>
             {done < accounts.length && (
               <Button
@@ -134,7 +99,7 @@ export function ManyAccounts({ action, accounts, onClose }: ManyAccountsProps) {
                 color={action === 'remove' || action === 'suspend' ? 'red.9' : 'petrol'}
                 disabled={action === 'plan' && values.plan === ''}
               >
-                {isBegun ? words.again : words.actions[action](accounts.length)}
+                {isBegun ? lists.again : words.actions[action](accounts.length)}
               </Button>
             )}
           </Group>
@@ -231,7 +196,7 @@ function Outcome({ accounts, outcomes, hasExports }: OutcomeProps) {
             <Text size="sm" fw={550} style={{ overflowWrap: 'anywhere' }}>
               {username}
             </Text>
-            {outcome === 'done' && <Text size="sm">{words.done}</Text>}
+            {outcome === 'done' && <Text size="sm">{lists.done}</Text>}
             {typeof outcome === 'object' && (
               <Text size="sm" c="var(--wrong)" style={{ overflowWrap: 'anywhere' }}>
                 {outcome.refusal}

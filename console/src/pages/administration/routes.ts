@@ -3,6 +3,7 @@
 import { Cog6ToothIcon, UserIcon } from '@heroicons/react/24/outline';
 import { createRoute, lazyRouteComponent } from '@tanstack/react-router';
 import { matches, type PaletteSource } from '../../palette/entries.ts';
+import { type ListView, listSearch } from '../../parts/tables/list-view.ts';
 import { queryClient, readAhead, readsAllIn } from '../../queries.ts';
 import { shellRoute } from '../../shell/base-routes.ts';
 import { text } from '../../texts/text.ts';
@@ -21,11 +22,10 @@ import {
   type Tab,
 } from './queries.ts';
 
-interface AdministrationSearch {
+/** The view is that of the accounts, or of the machines. */
+interface AdministrationSearch extends ListView {
   /** Default: `status`. */
   readonly tab?: Tab;
-  /** Accounts whose name or e-mail address contains this. */
-  readonly find?: string;
   /** Month of the revenue, `YYYY-MM` in UTC; default: the current one. */
   readonly month?: string;
 }
@@ -34,9 +34,9 @@ export const administrationRoutes = [
   createRoute({
     getParentRoute: () => shellRoute,
     path: '/administration',
-    validateSearch: ({ tab, find, month }: Record<string, unknown>): AdministrationSearch => ({
+    validateSearch: ({ tab, month, ...view }: Record<string, unknown>): AdministrationSearch => ({
+      ...listSearch(view),
       ...(TABS.includes(tab as Tab) && tab !== 'status' ? { tab: tab as Tab } : {}),
-      ...(typeof find === 'string' && find !== '' ? { find } : {}),
       ...(isMonth(month) ? { month } : {}),
     }),
     loaderDeps: ({ search: { tab = 'status', month = thisMonth() } }) => ({ tab, month }),

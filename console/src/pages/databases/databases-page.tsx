@@ -3,6 +3,7 @@
 import { CircleStackIcon, PlusIcon } from '@heroicons/react/24/outline';
 import { Button, Title } from '@mantine/core';
 import { useMutation, useQuery } from '@tanstack/react-query';
+import { useNavigate, useSearch } from '@tanstack/react-router';
 import type { Database } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
 import { showDone } from '../../parts/notices.tsx';
@@ -10,6 +11,7 @@ import { Empty, Loaded, Page } from '../../parts/page.tsx';
 import { sayBytes, sayHourly } from '../../parts/say.ts';
 import { type Column, DataTable } from '../../parts/tables/data-table.tsx';
 import { AnchorLink, ButtonLink } from '../../parts/tables/links.tsx';
+import { ListTable } from '../../parts/tables/list-table.tsx';
 import { DatabaseState } from '../../parts/tables/state-badge.tsx';
 import { When } from '../../parts/tables/when.tsx';
 import { text } from '../../texts/text.ts';
@@ -34,7 +36,7 @@ export function DatabasesPage() {
               {words.noneLead}
             </Empty>
           ) : (
-            <DataTable columns={COLUMNS} rows={all} keyOf={({ database_id: id }) => id} />
+            <DatabaseList databases={all} />
           )
         }
       </Loaded>
@@ -46,18 +48,63 @@ export function DatabasesPage() {
 const COLUMNS: readonly Column<Database>[] = [
   {
     name: words.name,
+    id: 'name',
+    value: ({ name }) => name,
     cell: ({ database_id: id, name }) => (
       <AnchorLink to="/databases/$database" params={{ database: id }} fw={550}>
         {name}
       </AnchorLink>
     ),
   },
-  { name: words.engine, cell: ({ engine }) => <EngineTitle engine={engine} /> },
-  { name: words.state, cell: (database) => <DatabaseState database={database} /> },
-  { name: words.size, cell: ({ size_bytes: bytes }) => sayBytes(bytes) },
-  { name: words.price, cell: ({ price_per_hour: price }) => sayHourly(price) },
-  { name: words.created, cell: ({ created_at: at }) => <When at={at} /> },
+  {
+    name: words.engine,
+    id: 'engine',
+    value: ({ engine }) => engine,
+    cell: ({ engine }) => <EngineTitle engine={engine} />,
+  },
+  {
+    name: words.state,
+    id: 'state',
+    value: ({ state }) => words.states[state],
+    cell: (database) => <DatabaseState database={database} />,
+  },
+  {
+    name: words.size,
+    id: 'size',
+    value: ({ size_bytes: bytes }) => bytes,
+    cell: ({ size_bytes: bytes }) => sayBytes(bytes),
+  },
+  {
+    name: words.price,
+    id: 'price',
+    value: ({ price_per_hour: price }) => Number(price),
+    cell: ({ price_per_hour: price }) => sayHourly(price),
+  },
+  {
+    name: words.created,
+    id: 'created',
+    value: ({ created_at: at }) => at,
+    cell: ({ created_at: at }) => <When at={at} />,
+  },
 ];
+
+function DatabaseList({ databases }: { databases: readonly Database[] }) {
+  const view = useSearch({ from: '/shell/databases' });
+  const navigate = useNavigate({ from: '/databases' });
+  return (
+    <ListTable
+      columns={COLUMNS}
+      rows={databases}
+      keyOf={({ database_id: id }) => id}
+      nameOf={({ name }) => name}
+      textOf={({ name, database_id, engine, state }) =>
+        [name, database_id, engine, words.states[state]].join(' ')
+      }
+      view={view}
+      onView={(search) => navigate({ search, replace: true })}
+    />
+  );
+}
 
 function Kept() {
   const { data: kept = [] } = useQuery(keptDatabasesQuery);

@@ -4,6 +4,7 @@ import { CircleStackIcon, CommandLineIcon, PlusIcon } from '@heroicons/react/24/
 import { createRoute, lazyRouteComponent } from '@tanstack/react-router';
 import type { DatabaseRowFilter, DatabaseRowSort } from '../../../../sdk/index.ts';
 import { matches, type PaletteEntry, type PaletteSource } from '../../palette/entries.ts';
+import { listSearch } from '../../parts/tables/list-view.ts';
 import { queryClient, readAhead } from '../../queries.ts';
 import { shellRoute } from '../../shell/base-routes.ts';
 import { text } from '../../texts/text.ts';
@@ -54,6 +55,7 @@ export const databaseRoutes = [
   createRoute({
     getParentRoute: () => shellRoute,
     path: '/databases',
+    validateSearch: listSearch,
     loader: ({ context: { queryClient } }) => {
       readAhead(queryClient, databasesQuery);
       readAhead(queryClient, keptDatabasesQuery);

@@ -18,6 +18,10 @@ function showState(queryClient: QueryClient, id: string, state: Vm['state']): vo
 export const isOff = ({ state }: Vm): boolean =>
   state === 'stopped' || state === 'created' || state === 'error';
 
+/** False when it has to be stopped before it is deleted, as one that never started has to be. */
+export const isDeletable = ({ state }: Pick<Vm, 'state'>): boolean =>
+  state === 'stopped' || state === 'deleting';
+
 /** Mutation key of a machine's starts: its page shows why the last one was refused. */
 export const startKey = (id: string) => ['vms', 'start', id];
 
@@ -36,7 +40,8 @@ export async function startUnseen(queryClient: QueryClient, id: string): Promise
 }
 
 /** `isOwnPage`: on the machine's page, which shows refused starts itself. */
-export function usePower({ vm_id: id, name, state }: Vm, isOwnPage = false) {
+export function usePower(vm: Vm, isOwnPage = false) {
+  const { vm_id: id, name } = vm;
   const queryClient = useQueryClient();
   const shown = { meta: { shown: true, invalidates: [vmsQuery] } };
   const start = useMutation({
@@ -61,8 +66,7 @@ export function usePower({ vm_id: id, name, state }: Vm, isOwnPage = false) {
   });
   const remove = useMutation({
     mutationFn: async () => {
-      if (state === 'running' || state === 'starting' || state === 'stopping')
-        await cloud.stopVm(id, { force: true });
+      if (!isDeletable(vm)) await cloud.stopVm(id, { force: true });
       return cloud.deleteVm(id);
     },
     onSuccess: () => showDone(text.machines.deleted(name)),

@@ -6,6 +6,7 @@ import type { Vm } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
 import { matches, type PaletteEntry, type PaletteSource } from '../../palette/entries.ts';
 import { showDone, showRefusal } from '../../parts/notices.tsx';
+import { listSearch } from '../../parts/tables/list-view.ts';
 import { queryClient, readAhead, statusQuery } from '../../queries.ts';
 import { shellRoute } from '../../shell/base-routes.ts';
 import { text } from '../../texts/text.ts';
@@ -29,6 +30,7 @@ export const machineRoutes = [
   createRoute({
     getParentRoute: () => shellRoute,
     path: '/machines',
+    validateSearch: listSearch,
     loader: ({ context: { queryClient } }) => {
       readAhead(queryClient, vmsQuery);
     },

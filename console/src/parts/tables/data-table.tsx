@@ -1,10 +1,15 @@
 /** A table by its columns. On a phone its rows are stacked, so that nothing scrolls sideways. */
-import { Table } from '@mantine/core';
+import { ChevronDownIcon, ChevronUpIcon } from '@heroicons/react/24/outline';
+import { Table, UnstyledButton } from '@mantine/core';
 import { Fragment, type Key, type ReactNode } from 'react';
 import classes from './data-table.module.css';
 
 export interface Column<Row> {
   readonly name: string;
+  /** In the address of a sorted list. */
+  readonly id?: string;
+  /** By which rows are sorted; null: last. Missing: no row is sorted by this. */
+  readonly value?: (row: Row) => string | number | null;
   readonly cell: (row: Row) => ReactNode;
   /** Numbers are right-aligned. */
   readonly isNumber?: boolean;
@@ -25,14 +30,19 @@ interface DataTableProps<Row> {
   readonly below?: (row: Row) => ReactNode;
   /** A row of totals. */
   readonly foot?: ReactNode;
+  /** Rows of 32 px. */
+  readonly isDense?: boolean;
+  readonly sorted?: { readonly column?: string; readonly down?: true };
+  /** Makes the headings of columns with a value and an id buttons. */
+  readonly onSort?: (id: string) => void;
 }
 
 export function DataTable<Row>(props: DataTableProps<Row>) {
-  const { columns, rows, keyOf, isBusy = false, isBold, below, foot } = props;
+  const { columns, rows, keyOf, isBusy = false, isBold, below, foot, isDense = false } = props;
   return (
     <div className={classes.frame}>
       <Table
-        verticalSpacing="xs"
+        verticalSpacing={isDense ? 2 : 'xs'}
         className={`${classes.table} ${columns.at(-1)?.isActions ? classes.withActions : ''}`}
         // Width below which it scrolls, unless stacked.
         style={{ '--least-width': `${columns.length * 115}px` }}
@@ -40,15 +50,9 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
       >
         <Table.Thead>
           <Table.Tr>
-            {columns.map(({ name, isNumber, isActions }) =>
-              isActions ? (
-                <Table.Th key={name} aria-label={name} />
-              ) : (
-                <Table.Th key={name} ta={isNumber ? 'right' : 'left'}>
-                  {name}
-                </Table.Th>
-              ),
-            )}
+            {columns.map((column) => (
+              <Heading key={column.name} column={column} {...props} />
+            ))}
           </Table.Tr>
         </Table.Thead>
         <Table.Tbody>
@@ -73,6 +77,27 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
         {foot !== undefined && <Table.Tfoot>{foot}</Table.Tfoot>}
       </Table>
     </div>
+  );
+}
+
+type HeadingProps<Row> = Pick<DataTableProps<Row>, 'sorted' | 'onSort'> & { readonly column: Column<Row> };
+
+function Heading<Row>({ column, sorted, onSort }: HeadingProps<Row>) {
+  const { name, id, value, isNumber, isActions } = column;
+  if (isActions) return <Table.Th aria-label={name} />;
+  const side = isNumber ? 'right' : 'left';
+  if (onSort === undefined || id === undefined || value === undefined)
+    return <Table.Th ta={side}>{name}</Table.Th>;
+  const isBy = sorted?.column === id;
+  const Arrow = sorted?.down ? ChevronDownIcon : ChevronUpIcon;
+  const order = sorted?.down ? 'descending' : 'ascending';
+  return (
+    <Table.Th ta={side} aria-sort={isBy ? order : 'none'}>
+      <UnstyledButton fz="inherit" fw="inherit" onClick={() => onSort(id)}>
+        {name}
+        {isBy && <Arrow width={14} aria-hidden style={{ verticalAlign: -2, marginInlineStart: 4 }} />}
+      </UnstyledButton>
+    </Table.Th>
   );
 }
 

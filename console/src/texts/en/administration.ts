@@ -43,7 +43,6 @@ export const administration = {
   unavailable: 'not available',
   account: 'Account',
   accounts: 'Accounts',
-  findAccount: 'Filter by name or e-mail',
   noMachines: 'There are no machines.',
   invitations: {
     lead: 'Whoever opens the link of an invitation chooses a password and gets an account.',

@@ -1,4 +1,27 @@
+import { counted } from './counted.ts';
+
+const machines = (value: number) => counted(value, 'machine');
+
 export const machine = {
+  many: {
+    buttons: { start: 'Start', stop: 'Stop', delete: 'Delete' },
+    titles: {
+      start: (value: number) => `Start ${machines(value)}?`,
+      stop: (value: number) => `Stop ${machines(value)}?`,
+      delete: (value: number) => `Delete ${machines(value)}?`,
+    },
+    leads: {
+      start: 'Machines that run already stay as they are.',
+      stop: 'Their programs are told to end. Disks and addresses stay.',
+      delete: 'Machines that run are powered off first. Their disks and snapshots are deleted for good.',
+    },
+    actions: {
+      start: (value: number) => `Start ${machines(value)}`,
+      stop: (value: number) => `Stop ${machines(value)}`,
+      delete: (value: number) => `Delete ${machines(value)}`,
+    },
+    typeCount: (value: number) => `Type ${value} to confirm`,
+  },
   changes: {
     title: (name: string) => `Change ${name}`,
     submit: 'Save changes',

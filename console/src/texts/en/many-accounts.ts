@@ -1,12 +1,9 @@
 /** Changes of many accounts at once. */
-import { count, counted } from './counted.ts';
+import { counted } from './counted.ts';
 
 const accounts = (value: number) => counted(value, 'account');
 
 export const manyAccounts = {
-  selectOne: (name: string) => `Select ${name}`,
-  selectAll: (value: number) => `Select all ${count(value)}`,
-  selected: (value: number) => `${accounts(value)} selected`,
   buttons: { plan: 'Plan', credits: 'Credits', suspend: 'Suspend', remove: 'Remove' },
   titles: {
     plan: (value: number) => `Plan of ${accounts(value)}`,
@@ -20,12 +17,6 @@ export const manyAccounts = {
     suspend: (value: number) => `Suspend ${accounts(value)}`,
     remove: (value: number) => `Remove ${accounts(value)}`,
   },
-  progress: 'Progress',
-  outcome: (done: number, failed: number, all: number) =>
-    failed === 0 ? `${done} of ${all} done` : `${done} of ${all} done, ${failed} refused`,
-  done: 'done',
-  again: 'Try the rest again',
-  close: 'Close',
   exportFirst: 'Download what you want to keep',
   exportFirstLead: 'The arrow before each name downloads everything of that account.',
   exportOf: (name: string) => `Download everything of ${name}`,
