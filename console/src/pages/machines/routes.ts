@@ -34,7 +34,7 @@ export const machineRoutes = [
     loader: ({ context: { queryClient } }) => {
       readAhead(queryClient, vmsQuery);
     },
-    component: lazyRouteComponent(() => import('./machines-page.tsx'), 'MachinesPage'),
+    component: lazyRouteComponent(() => import('./list/machines-page.tsx'), 'MachinesPage'),
   }),
   createRoute({
     getParentRoute: () => shellRoute,

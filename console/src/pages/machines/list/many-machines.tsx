@@ -2,15 +2,15 @@
 import { Button, Group, Progress, Stack, Text, TextInput } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
 import { type FormEvent, useState } from 'react';
-import type { Vm } from '../../../../sdk/index.ts';
-import { cloud } from '../../cloud.ts';
-import { Dialog } from '../../parts/forms/dialog.tsx';
-import { useMany } from '../../parts/tables/use-many.ts';
-import { listsText as lists } from '../../texts/lists-text.ts';
-import { machineText } from '../../texts/machine-text.ts';
-import { text } from '../../texts/text.ts';
-import { isDeletable, isOff } from './power.ts';
-import { vmsQuery } from './queries.ts';
+import type { Vm } from '../../../../../sdk/index.ts';
+import { cloud } from '../../../cloud.ts';
+import { Dialog } from '../../../parts/forms/dialog.tsx';
+import { useMany } from '../../../parts/tables/use-many.ts';
+import { listsText as lists } from '../../../texts/lists-text.ts';
+import { machineText } from '../../../texts/machine-text.ts';
+import { text } from '../../../texts/text.ts';
+import { isDeletable, isOff } from '../power.ts';
+import { vmsQuery } from '../queries.ts';
 
 export const MACHINES_ACTIONS = ['start', 'stop', 'delete'] as const;
 export type MachinesAction = (typeof MACHINES_ACTIONS)[number];
