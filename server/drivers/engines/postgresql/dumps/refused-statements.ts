@@ -3,6 +3,7 @@
  * and rights of missing roles, objects of the whole server, or operations for administrators only.
  * They are those of pg_dump and pg_dumpall 9 to 18, and of pg_restore.
  */
+import { AbsentSchemas } from './absent-schemas.ts';
 import { AbsentThings, neededExtension, ofAdministrators } from './absent-things.ts';
 import { olderForm } from './newer-syntax.ts';
 import type { ServerFacts } from './server-facts-store.ts';
@@ -106,12 +107,15 @@ export class RefusedStatements {
   /** Extensions that the dump creates. */
   readonly #created = new Set<string>();
   readonly #absentThings = new AbsentThings();
+  /** null: the tables are there already, and only their rows are loaded. */
+  readonly #absentSchemas: AbsentSchemas | null;
   #hasBegun: boolean;
 
   /** `startsEmpty`: the dump is for a database without tables. */
   constructor(facts: ServerFacts, { startsEmpty = true }: { readonly startsEmpty?: boolean } = {}) {
     this.#facts = facts;
     this.#hasBegun = !startsEmpty;
+    this.#absentSchemas = startsEmpty ? new AbsentSchemas(facts.schemas) : null;
     this.#roles = new Set(facts.roles);
   }
 
@@ -129,12 +133,20 @@ export class RefusedStatements {
     if (isCut && (word === 'alter' || word === 'grant' || word === 'revoke')) return null;
     const head = isCut ? text.slice(0, MOST_HEAD) : text;
     const refused =
-      this.#ofWord(word, head) ?? this.#absentThings.neededBy(head) ?? olderForm(text, this.#facts.version);
+      this.#ofWord(word, head) ??
+      this.#absentThings.neededBy(head) ??
+      this.#absentSchemas?.of(text) ??
+      olderForm(text, this.#facts.version);
     if (refused !== null) this.#absentThings.note(text, refused.instead);
-    if (refused === null || refused.instead !== undefined) this.#absentThings.noteMade(text);
-    // Dumps drop objects before creating them, but a load starts with an empty database.
-    if (word === 'create' && (refused === null || refused.instead !== undefined)) this.#hasBegun = true;
+    if (refused === null || refused.instead !== undefined) this.#noteRun(word, text);
     return refused;
+  }
+
+  #noteRun(word: string, text: string): void {
+    this.#absentThings.noteMade(text);
+    this.#absentSchemas?.noteMade(text);
+    // Dumps drop objects before creating them, but a load starts with an empty database.
+    if (word === 'create') this.#hasBegun = true;
   }
 
   #ofWord(word: string, text: string): Refused | null {

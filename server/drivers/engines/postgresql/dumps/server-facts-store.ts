@@ -12,6 +12,8 @@ export interface ServerFacts {
   readonly extensions: ReadonlySet<string>;
   /** Extensions of every new database. */
   readonly installed: ReadonlySet<string>;
+  /** Schemas of every new database. */
+  readonly schemas: ReadonlySet<string>;
   readonly accessMethods: ReadonlySet<string>;
   readonly languages: ReadonlySet<string>;
   /** The types of PostgreSQL itself, as pg_dump writes them. */
@@ -45,6 +47,7 @@ export async function factsOf(client: ClientBase, loader: string): Promise<Serve
       [loader],
     ),
     installed: await names('SELECT extname AS name FROM pg_extension'),
+    schemas: await names('SELECT nspname AS name FROM pg_namespace'),
     accessMethods: await names('SELECT amname AS name FROM pg_am'),
     languages: await names('SELECT lanname AS name FROM pg_language'),
     types: await names(

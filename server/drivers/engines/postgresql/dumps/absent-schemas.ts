@@ -1,0 +1,107 @@
+/**
+ * Dumps of a part of a database refer to the rest: `pg_dump -t` and `-n` leave out schemas and tables,
+ * and hosted services leave out their own schemas. No row depends on these, so the statements that need
+ * them are left out, and the rows load as they are.
+ */
+import type { Refused } from './refused-statements.ts';
+import { mentionsOf, pattern, plainName, qualifiedName, withoutTexts } from './sql-names.ts';
+
+const SCHEMA = pattern('^CREATE SCHEMA (?:IF NOT EXISTS )?(?!AUTHORIZATION )(ID)');
+const EXTENSION = pattern('^CREATE EXTENSION (?:IF NOT EXISTS )?ID (?:WITH )?SCHEMA (ID)');
+const MADE = pattern(
+  '^CREATE(?: OR REPLACE)?(?: UNLOGGED| MATERIALIZED| RECURSIVE)? (?:TABLE|SEQUENCE|VIEW|FUNCTION|PROCEDURE|' +
+    'AGGREGATE|TYPE|DOMAIN|COLLATION) (?:IF NOT EXISTS )?(?:(ID)\\.)?(ID)',
+);
+const TABLE = pattern('^CREATE(?: UNLOGGED)? TABLE ');
+const FOREIGN_KEY = pattern('^ALTER TABLE [\\s\\S]+? FOREIGN KEY [\\s\\S]+? REFERENCES ((?:ID\\.)?ID)');
+const SET_DEFAULT = pattern('^ALTER TABLE [\\s\\S]+? ALTER(?: COLUMN)? ID SET DEFAULT ');
+/** Statements without rows that call functions and read tables. */
+const CALLS = pattern(
+  '^(?:CREATE(?: OR REPLACE)?(?: UNIQUE| CONSTRAINT| MATERIALIZED| RECURSIVE)? (?:VIEW|INDEX|TRIGGER|RULE|POLICY)|ALTER POLICY) ',
+);
+/** A name with a schema, of a function or a table. The schema can also be an alias of a table. */
+const CALLED = new RegExp(
+  pattern('(?:(?<![\\w".])(ID)\\.ID\\s*\\(|\\b(?:FROM|JOIN|UPDATE|INTO|ON) (?:ONLY )?(ID)\\.ID)').source,
+  'gi',
+);
+const DEFAULT = new RegExp(pattern(' DEFAULT (ID)\\.(ID)\\(\\)').source, 'gi');
+
+const lastPart = (name: string) => name.slice(name.lastIndexOf('.') + 1);
+
+export class AbsentSchemas {
+  readonly #schemas: Set<string>;
+  /** Names of tables of the dump, without schemas. */
+  readonly #tables = new Set<string>();
+  /** The dump runs code that may make more than it says. */
+  #isUnsure = false;
+
+  /** `schemas`: those of the database that is loaded into. */
+  constructor(schemas: ReadonlySet<string>) {
+    this.#schemas = new Set(schemas);
+  }
+
+  /** Call for each statement that runs. */
+  noteMade(text: string): void {
+    if (/^DO\b/i.test(text)) this.#isUnsure = true;
+    const schema = SCHEMA.exec(text)?.[1];
+    if (schema !== undefined) this.#schemas.add(plainName(schema));
+    const table = TABLE.test(text) ? MADE.exec(text)?.[2] : undefined;
+    if (table !== undefined) this.#tables.add(plainName(table));
+  }
+
+  /** Why a statement cannot run as it is, and what can; null: it can. */
+  of(text: string): Refused | null {
+    if (this.#isUnsure) return null;
+    return this.#placed(text) ?? this.#key(text) ?? this.#calling(text) ?? this.#defaults(text);
+  }
+
+  /** With its schema, where only a part of one was dumped. */
+  #placed(text: string): Refused | null {
+    const schema = EXTENSION.exec(text)?.[1] ?? MADE.exec(text)?.[1];
+    if (schema === undefined || this.#has(schema)) return null;
+    this.#schemas.add(plainName(schema));
+    const { instead = text } = this.#defaults(text) ?? {};
+    return {
+      instead: `CREATE SCHEMA ${schema}; ${instead}`,
+      reason: `the schema ${schema} is not in the file, and is created`,
+    };
+  }
+
+  #key(text: string): Refused | null {
+    const target = FOREIGN_KEY.exec(text)?.[1];
+    if (target === undefined) return null;
+    const name = qualifiedName(target);
+    if (this.#tables.has(lastPart(name))) return null;
+    return { reason: `the table ${name} is not in the file` };
+  }
+
+  #calling(text: string): Refused | null {
+    if (!CALLS.test(text) && !SET_DEFAULT.test(text)) return null;
+    const found = [...withoutTexts(text).matchAll(CALLED)];
+    const schemas = found.map(([, ofFunction, ofTable]) => ofFunction ?? ofTable ?? '');
+    if (schemas.every((schema) => this.#has(schema))) return null;
+    // Aliases stand somewhere without a point after them.
+    const aliases = new Set(mentionsOf(text).map(lastPart));
+    const absent = schemas.find((schema) => !this.#has(schema) && !aliases.has(plainName(schema)));
+    return absent === undefined
+      ? null
+      : { reason: `it needs the schema ${absent}, which is not in the file` };
+  }
+
+  /** A table without defaults by functions that are not there. */
+  #defaults(text: string): Refused | null {
+    if (!TABLE.test(text)) return null;
+    const gone: string[] = [];
+    const instead = text.replaceAll(DEFAULT, (clause, schema: string, name: string) => {
+      if (this.#has(schema)) return clause;
+      gone.push(qualifiedName(`${schema}.${name}`));
+      return '';
+    });
+    if (gone.length === 0) return null;
+    return { instead, reason: `there is no default ${gone.join()}(): its schema is not in the file` };
+  }
+
+  #has(schema: string): boolean {
+    return this.#schemas.has(plainName(schema));
+  }
+}
