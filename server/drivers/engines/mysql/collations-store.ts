@@ -1,4 +1,4 @@
-/** The SQL that lists a server's collations. */
+/** The SQL that tells what a server has of what dumps use. */
 import { type Admin, rowsOf } from './admin-store.ts';
 
 /** Full names: from 10.10 on, MariaDB has some collations for several character sets. */
@@ -14,4 +14,15 @@ export async function collationsOf(admin: Admin): Promise<ReadonlySet<string>> {
     `SELECT ${column} AS name FROM information_schema.COLLATION_CHARACTER_SET_APPLICABILITY`,
   );
   return new Set(rows.map(({ name }) => String(name)));
+}
+
+/** Whether MariaDB has the built-in function; false: MySQL, or one that does not say. */
+export async function hasFunction(admin: Admin, name: string): Promise<boolean> {
+  const where = "TABLE_SCHEMA = 'information_schema' AND TABLE_NAME = 'SQL_FUNCTIONS'";
+  if ((await rowsOf(admin, `SELECT 1 FROM information_schema.TABLES WHERE ${where}`)).length === 0)
+    return false;
+  const found = await rowsOf(admin, 'SELECT 1 FROM information_schema.SQL_FUNCTIONS WHERE `FUNCTION` = ?', [
+    name,
+  ]);
+  return found.length > 0;
 }

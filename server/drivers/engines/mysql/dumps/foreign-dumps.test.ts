@@ -234,6 +234,33 @@ ANALYZE TABLE \`t\` UPDATE HISTOGRAM ON \`n\` WITH 100 BUCKETS;
     await load(FOREIGN);
   });
 
+  test('has other functions for regexp_like of MySQL 8 and uuid_v7 of MariaDB 11.7', async () => {
+    const dump = `CREATE TABLE \`t\` (
+  \`id\` uuid NOT NULL DEFAULT uuid_v7() COMMENT 'uuid_v7()',
+  \`a\` varchar(20) DEFAULT NULL,
+  \`is_x\` int GENERATED ALWAYS AS (regexp_like(\`a\`,_utf8mb4'^x(y|z)')) VIRTUAL,
+  CONSTRAINT \`low\` CHECK ((not(regexp_like(\`a\`,_utf8mb4'[0-9]'))))
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4;
+/*!50001 VIEW \`v\` AS select regexp_like(\`t\`.\`a\`,'z$') AS \`ends\` from \`t\` */;
+`.replace('/*!50001 VIEW', '/*!50001 CREATE */\n/*!50001 VIEW');
+    const { notes } = await load(dump);
+    assert.deepEqual(
+      notes.map(({ line, text }) => [line, text]),
+      [
+        [2, 'uuid_v7()'],
+        [4, "regexp_like(`a`,_utf8mb4'^x(y|z)')"],
+        [5, "regexp_like(`a`,_utf8mb4'[0-9]')"],
+        [8, "regexp_like(`t`.`a`,'z$')"],
+      ],
+    );
+    await client.query("INSERT INTO t (a) VALUES ('xz')");
+    assert.deepEqual(await rows('SELECT length(id) AS n, is_x, ends FROM t, v'), [
+      { n: 36, is_x: 1, ends: 1 },
+    ]);
+    await assert.rejects(client.query("INSERT INTO t (a) VALUES ('x1')"), /low/);
+    await load(FOREIGN);
+  });
+
   test('of programs that write the name of the database before each name', async () => {
     const name = '`shop`';
     const dump = `CREATE SCHEMA IF NOT EXISTS ${name} DEFAULT CHARACTER SET utf8 ;

@@ -11,6 +11,8 @@ export interface LenientLoad {
   readonly leftOut: LeftOut;
   /** Full names of all collations of the server. */
   readonly collations: ReadonlySet<string>;
+  /** It has uuid_v4() and uuid_v7(), as MariaDB from 11.7 on. */
+  readonly hasUuidVersions: boolean;
 }
 
 const ONE = 'the dump is loaded into this database, whatever its name was';
@@ -93,6 +95,7 @@ const LANGUAGES: Readonly<Record<string, string>> = {
 export class ForeignLines {
   readonly #leftOut: LeftOut;
   readonly #collations: ReadonlySet<string>;
+  readonly #hasUuidVersions: boolean;
   readonly #told = new Set<string>();
   readonly #tables: TableLines;
   #used: string | null = null;
@@ -100,9 +103,10 @@ export class ForeignLines {
   #made: string | null = null;
   #isData = false;
 
-  constructor({ leftOut, collations }: LenientLoad) {
+  constructor({ leftOut, collations, hasUuidVersions }: LenientLoad) {
     this.#leftOut = leftOut;
     this.#collations = collations;
+    this.#hasUuidVersions = hasUuidVersions;
     this.#tables = new TableLines((line, text, reason) => leftOut.add({ line, text: shown(text), reason }));
   }
 
@@ -157,7 +161,7 @@ export class ForeignLines {
   }
 
   #translated(text: string, line: number): string {
-    if (!/_(?:0900|uca1400)_|\/\*!8|GENERATED|INVISIBLE|gb18030|uuid/i.test(text)) return text;
+    if (!/_(?:0900|uca1400)_|\/\*!8|GENERATED|INVISIBLE|gb18030|uuid|regexp_like/i.test(text)) return text;
     const without = (part: string) =>
       part
         .replaceAll(COLLATION, (whole) => this.#collation(whole, line))
@@ -166,7 +170,8 @@ export class ForeignLines {
         )
         .replaceAll(NEWER, (whole, content: string) => this.#newer(whole, content, { text, line }));
     const parts = text.split(QUOTED).map((part, at) => (at % 2 === 1 ? part : without(part)));
-    const whole = withoutUuids(parts.join(''), (call, reason) => this.#tell(line, call, reason));
+    const tell = (call: string, reason: string) => this.#tell(line, call, reason);
+    const whole = withoutNewFunctions(parts.join(''), { tell, keepsVersions: this.#hasUuidVersions });
     if (INDEX.test(whole)) return whole.replace(INDEX, '$1 IGNORED');
     if (!GENERATED.test(whole)) return whole;
     this.#tell(line, 'NOT NULL', 'generated columns cannot be NOT NULL on this server');
@@ -221,14 +226,22 @@ export class ForeignLines {
 
 const MAKES_UUID = /\buuid_to_bin\(\s*uuid\(\)\s*(?:,\s*(\w+)\s*)?\)/gi;
 const SHOWS_UUID = /\bbin_to_uuid\(([^(),']+)(?:,\s*(\w+)\s*)?\)/gi;
+/** MariaDB's from 11.7 on, in its own dumps. */
+const UUID_OF_VERSION = /\buuid_v[47]\(\)/gi;
+const MATCHES = /\bregexp_like\(([^(),]+),([^(),]+)\)/gi;
 const EACH_QUOTED = new RegExp(QUOTED.source, 'g');
 const PLACE = /\0(\d+)\0/g;
 const NO_FUNCTION = 'the server has no such function; others do the same';
 const IS_OFF = /^(?:0|false)$/i;
 
-/** With other functions for MySQL's about UUIDs, in tables and views, where MariaDB wants to know them. */
-function withoutUuids(line: string, tell: (text: string, reason: string) => void): string {
-  if (!/^ {2}`|^\/\*!50001 VIEW /.test(line)) return line;
+interface Rewriting {
+  readonly tell: (text: string, reason: string) => void;
+  readonly keepsVersions: boolean;
+}
+
+/** With other functions for those of MySQL and newer MariaDB, where a statement checks them when it runs. */
+function withoutNewFunctions(line: string, { tell, keepsVersions }: Rewriting): string {
+  if (!/^ {2}(?:`|CONSTRAINT )|^\/\*!50001 VIEW /.test(line)) return line;
   const quoted: string[] = [];
   const bare = line.replaceAll(EACH_QUOTED, (text) => `\0${quoted.push(text) - 1}\0`);
   const whole = (text: string) => text.replaceAll(PLACE, (_, at: string) => quoted[Number(at)] ?? '');
@@ -236,7 +249,16 @@ function withoutUuids(line: string, tell: (text: string, reason: string) => void
     tell(call, `${NO_FUNCTION}, with parts of the time in the order of the text`);
     return "unhex(replace(uuid(),'-',''))";
   });
-  const shows = made.replaceAll(SHOWS_UUID, (call, of: string, isSwapped = '0') => {
+  const random = made.replaceAll(UUID_OF_VERSION, (call) => {
+    if (keepsVersions) return call;
+    tell(call, 'the server has no such function: new rows get UUIDs of version 1 by uuid()');
+    return 'uuid()';
+  });
+  const matching = random.replaceAll(MATCHES, (call, text: string, match: string) => {
+    tell(whole(call), NO_FUNCTION);
+    return `(${text.trim()} regexp ${match.trim()})`;
+  });
+  const shows = matching.replaceAll(SHOWS_UUID, (call, of: string, isSwapped = '0') => {
     tell(whole(call), NO_FUNCTION);
     const parts = IS_OFF.test(isSwapped) ? SHOWN : SWAPPED;
     return `lower(concat_ws('-',${parts.map(([at, length]) => `substr(hex(${of}),${at},${length})`).join()}))`;
