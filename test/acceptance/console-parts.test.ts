@@ -58,7 +58,7 @@ test('a part of the console that does not come is told in its place, and comes w
   await page.close();
 });
 
-test('a session is asked for the password before the key is shown or replaced, once in 15 minutes', {
+test('a session is asked for the password before a key is shown, replaced or made, once in 15 minutes', {
   skip: skip || noFakedClock,
 }, async () => {
   const page = await fixture.signedUp('left-open', '/account');
@@ -84,4 +84,12 @@ test('a session is asked for the password before the key is shown or replaced, o
   await page.keyboard.press('Enter');
   const shown = page.getByRole('region', { name: 'API key', exact: true }).locator('code');
   await shown.filter({ hasText: /^clk_\w{38}$/ }).waitFor();
+  set('+48m');
+  await press('Create access key');
+  const form = page.getByRole('dialog', { name: 'Create access key' });
+  await form.getByLabel('Name', { exact: true }).fill('outlives the session');
+  await page.keyboard.press('Enter');
+  await field.and(page.locator(':focus')).fill(PASSWORD);
+  await page.keyboard.press('Enter');
+  await form.getByText('outlives the session').or(form.locator('code')).first().waitFor();
 });
