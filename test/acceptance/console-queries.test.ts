@@ -97,3 +97,37 @@ step('a query is saved under a name, opened again after a reload, and deleted af
   await button('Delete').click();
   await eventually('it is gone', async () => (await user.expect(200, `${path}/saved-queries`)).length === 0);
 });
+
+step(
+  'several queries are open at once, named, kept in this browser, and closed after a question',
+  async () => {
+    const { page } = ada;
+    const tab = (name: string) => page.getByRole('tab', { name, exact: true });
+    const shows = (text: string) => eventually(text, async () => (await editor().innerText()).includes(text));
+    await type("SELECT 'one'");
+    await button('New query').click();
+    await tab('Query 2').waitFor();
+    await type(`SELECT '${MARKUP}'`);
+    await tab('Query 2').press('F2');
+    await page.getByLabel('Name of the tab').fill(MARKUP);
+    await page.keyboard.press('Enter');
+    await tab(MARKUP).waitFor();
+    await tab('Query 1').click();
+    await shows("SELECT 'one'");
+    await page.reload();
+    await shows("SELECT 'one'");
+    await tab(MARKUP).focus();
+    await page.keyboard.press('Enter');
+    await shows(MARKUP);
+    await assertAccessible(page, 'tabs of queries');
+    await shot('query-tabs-dark');
+    await button(`Close ${MARKUP}`).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click();
+    await tab(MARKUP).waitFor();
+    await button(`Close ${MARKUP}`).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Close', exact: true }).last().click();
+    await tab(MARKUP).waitFor({ state: 'detached' });
+    await shows("SELECT 'one'");
+    assert.equal(await page.evaluate('window.broken'), undefined);
+  },
+);

@@ -48,6 +48,8 @@ interface Plan {
 const BATCH_ROWS = 500;
 const BATCH_VALUES = 20_000;
 const BATCH_CHARACTERS = 512 * 1024;
+/** Bad lines in the text of the error. */
+const TOLD_LINES = 5;
 /** Values that are looked at for the type of a column. */
 const GUESSED_ROWS = 5000;
 
@@ -221,9 +223,9 @@ function badRows(rows: readonly RefusedRow[], lines: readonly number[]): AppErro
 }
 
 function refused(lines: readonly { readonly line: number; readonly reason: string }[]): AppError {
-  const [first] = lines;
-  const more = lines.length > 1 ? ` (and ${lines.length - 1} more)` : '';
-  return new AppError('load_failed', `Line ${first?.line}: ${first?.reason}${more}. Nothing was imported`, {
+  const told = lines.slice(0, TOLD_LINES).map(({ line, reason }) => `Line ${line}: ${reason}`);
+  const more = lines.length > TOLD_LINES ? `; and ${lines.length - TOLD_LINES} more` : '';
+  return new AppError('load_failed', `${told.join('; ')}${more}. Nothing was imported`, {
     hint: 'Mend the line in the file, choose another type for its column, or leave the column out',
     extra: { lines },
   });

@@ -3,11 +3,12 @@
 import { Button, Code, FileButton, Group, List, Paper, Progress, Text, Title } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
-import type { Database, LoadedDatabase } from '../../../../sdk/index.ts';
+import type { Database, DatabaseEngine, LoadedDatabase } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
 import { useDownload } from '../../parts/commands/download.ts';
 import { Confirm } from '../../parts/forms/dialog.tsx';
 import { Warning } from '../../parts/forms/warning.tsx';
+import { lazyPart } from '../../parts/lazy-part.tsx';
 import { showDone } from '../../parts/notices.tsx';
 import { databaseCareText as words } from '../../texts/database-care-text.ts';
 
@@ -26,7 +27,16 @@ export function DumpPart({ database }: { database: Database }) {
   );
 }
 
-export function LoadPart({ database }: { database: Database }) {
+/** Files of rows, which are added to a table; others are dumps. */
+const ROWS = /\.(?:csv|tsv|json|jsonl|ndjson)$/i;
+const ImportDialog = lazyPart(() => import('./imports/import-dialog.tsx').then((made) => made.ImportDialog));
+
+interface LoadProps {
+  readonly database: Database;
+  readonly engine: DatabaseEngine;
+}
+
+export function LoadPart({ database, engine }: LoadProps) {
   const [file, setFile] = useState<File | null>(null);
   const [percent, setPercent] = useState(0);
   const [loaded, setLoaded] = useState<LoadedDatabase | null>(null);
@@ -53,10 +63,11 @@ export function LoadPart({ database }: { database: Database }) {
     setFile(null);
     load.reset();
   };
+  const hasRows = file !== null && engine.traits.language === 'sql' && ROWS.test(file.name);
   return (
     <Part
       title={words.load}
-      lead={words.loadLead}
+      lead={engine.traits.language === 'sql' ? `${words.loadLead} ${words.loadRows}` : words.loadLead}
       action={
         <FileButton onChange={setFile}>
           {(props) => (
@@ -67,9 +78,10 @@ export function LoadPart({ database }: { database: Database }) {
         </FileButton>
       }
     >
+      {hasRows && <ImportDialog database={database} file={file} onClose={() => setFile(null)} />}
       {loaded !== null && loaded.left_out > 0 && <LeftOut loaded={loaded} />}
       <Confirm
-        isOpen={file !== null}
+        isOpen={file !== null && !hasRows}
         title={words.loadAsk(file?.name ?? '')}
         action={words.loadSubmit}
         typed={database.name}

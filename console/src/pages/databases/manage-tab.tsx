@@ -33,7 +33,7 @@ export function ManageTab({ database, engine }: { database: Database; engine: Da
       <SettingsPart key={`${database.name} ${database.size_limit_mb}`} database={database} />
       <ForkPart database={database} />
       <DumpPart database={database} />
-      <LoadPart database={database} />
+      <LoadPart database={database} engine={engine} />
       <RestartPart database={database} isShared={engine.traits.has_account_server} />
       <RotatePart database={database} />
       <DeletePart database={database} />

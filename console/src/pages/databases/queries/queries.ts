@@ -51,6 +51,9 @@ export const pointsQuery = (id: string) =>
 export const tablesQuery = (id: string) =>
   queryOptions({ queryKey: ['databases', id, 'tables'], queryFn: () => cloud.listDatabaseTables(id) });
 
+export const savedQuery = (id: string) =>
+  queryOptions({ queryKey: ['databases', id, 'saved'], queryFn: () => cloud.listSavedQueries(id) });
+
 export const logQuery = (id: string) =>
   queryOptions({ queryKey: ['databases', id, 'log'], queryFn: () => cloud.getDatabaseLog(id) });
 

@@ -19,6 +19,7 @@ import { useEffect, useRef } from 'react';
 import type { DatabaseTable } from '../../../../../sdk/index.ts';
 import classes from '../databases.module.css';
 import type { Grammar } from './grammar.ts';
+import { typedOver } from './typed-over.ts';
 
 interface QueryEditorProps {
   readonly grammar: Grammar;
@@ -167,6 +168,7 @@ export function QueryEditor(props: QueryEditorProps) {
           language.current.of([]),
           syntaxHighlighting(COLOURS),
           wrongPlace,
+          typedOver,
           EditorView.lineWrapping,
           EditorView.contentAttributes.of({ 'aria-label': label }),
           EditorView.updateListener.of(({ docChanged, selectionSet, state }) => {

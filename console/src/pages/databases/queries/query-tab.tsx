@@ -16,6 +16,7 @@ import { PagedResult } from './paged-result.tsx';
 import { PlanView } from './plan-view.tsx';
 import { tablesQuery } from './queries.ts';
 import { QueryEditor, type Range } from './query-editor.tsx';
+import { QueryTabs, useQueryTabs } from './query-tabs.tsx';
 import { bodyOf, nameOf, selectOf, useRun } from './run.ts';
 import { SavedMenu } from './saved-menu.tsx';
 import { statementsOf } from './statements.ts';
@@ -32,7 +33,7 @@ export function QueryTab({ database, engine }: { database: Database; engine: Dat
   // The quoting of a name in statements is known with the tables.
   if (table !== undefined && isPending) return <Group h={320} aria-busy="true" />;
   const open = tables.find((one) => nameOf(one) === table);
-  return <Editor database={database} engine={engine} tables={tables} open={open} />;
+  return <TabbedEditors database={database} engine={engine} tables={tables} open={open} />;
 }
 
 interface EditorProps {
@@ -42,13 +43,42 @@ interface EditorProps {
   readonly open: DatabaseTable | undefined;
 }
 
-function Editor({ database: { database_id: id }, engine, tables, open }: EditorProps) {
-  const grammar = grammarOf(engine);
+function TabbedEditors({ open, ...props }: EditorProps) {
+  const { database_id: id } = props.database;
+  const grammar = grammarOf(props.engine);
   const history = useHistory(id);
-  const [typed, setTyped] = useState(() => {
-    if (open !== undefined) return selectOf(grammar, open, { limit: FIRST_ROWS });
-    return history.entries[0] ?? (grammar === 'documents' ? '{ "listCollections": 1 }' : 'SELECT 1 AS one');
+  const first = grammar === 'documents' ? '{ "listCollections": 1 }' : 'SELECT 1 AS one';
+  const kept = useQueryTabs(id, {
+    first: history.entries[0] ?? first,
+    asked:
+      open === undefined
+        ? null
+        : { name: nameOf(open), text: selectOf(grammar, open, { limit: FIRST_ROWS }) },
   });
+  const { active, change } = kept;
+  return (
+    <QueryTabs databaseId={id} kept={kept}>
+      <Editor
+        key={active.id}
+        {...props}
+        history={history}
+        typed={active.text}
+        onType={(typed) => change(active.id, { text: typed })}
+      />
+    </QueryTabs>
+  );
+}
+
+interface OneEditorProps extends Omit<EditorProps, 'open'> {
+  readonly history: History;
+  readonly typed: string;
+  readonly onType: (typed: string) => void;
+}
+
+function Editor(props: OneEditorProps) {
+  const { database, engine, tables, history, typed, onType: setTyped } = props;
+  const { database_id: id } = database;
+  const grammar = grammarOf(engine);
   const [selected, setSelected] = useState<Range | null>(null);
   const [isReadOnly, setReadOnly] = useState(true);
   const query = useRun(id, grammar);

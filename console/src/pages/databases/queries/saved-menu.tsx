@@ -1,7 +1,7 @@
 /** Queries that are kept in the cloud with a database: opened, saved under a name, deleted. */
 import { BookmarkIcon, TrashIcon } from '@heroicons/react/24/outline';
 import { Button, Menu, Text, TextInput } from '@mantine/core';
-import { queryOptions, useMutation, useQuery } from '@tanstack/react-query';
+import { useMutation, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { cloud } from '../../../cloud.ts';
 import { useCloudForm } from '../../../parts/cloud-form.ts';
@@ -9,9 +9,7 @@ import { Confirm, FormModal } from '../../../parts/forms/dialog.tsx';
 import { showDone } from '../../../parts/notices.tsx';
 import { queriesText as words } from '../../../texts/queries-text.ts';
 import classes from '../databases.module.css';
-
-const savedQuery = (id: string) =>
-  queryOptions({ queryKey: ['databases', id, 'saved'], queryFn: () => cloud.listSavedQueries(id) });
+import { savedQuery } from './queries.ts';
 
 interface SavedMenuProps {
   readonly id: string;

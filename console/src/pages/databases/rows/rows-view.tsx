@@ -9,6 +9,7 @@ import { CallSample } from '../../../parts/commands/call-sample.tsx';
 import { Refused } from '../../../parts/forms/warning.tsx';
 import { rowsText } from '../../../texts/rows-text.ts';
 import { changesOf, countOf } from './changes.ts';
+import { ExportMenu } from './export-menu.tsx';
 import { FilterBar } from './filter-bar.tsx';
 import { nextSort } from './filters.ts';
 import { LeaveQuestion } from './leave-question.tsx';
@@ -54,7 +55,10 @@ export function RowsView({ database: { database_id: id }, table }: RowsViewProps
           })
         }
       />
-      <Facts pages={pages} />
+      <Group justify="space-between">
+        <Facts pages={pages} />
+        <ExportMenu id={id} table={table} />
+      </Group>
       <Refused error={pages.error} />
       {pages.first !== undefined && (
         <RowsGrid

@@ -25,6 +25,7 @@ export const databaseCare = {
   dumpSubmit: 'Download dump',
   load: 'Load',
   loadLead: 'Replaces all data with a dump. If the dump cannot be loaded, the data stays unchanged.',
+  loadRows: 'A CSV or JSON file adds its rows to a table instead.',
   loadChoose: 'Choose dump',
   loadAsk: (file: string) => `Load ${file}?`,
   loadAskLead: (name: string) => `All data in ${name} is replaced.`,

@@ -28,6 +28,8 @@ export const rows = {
   atLeast: (rows: number) => `at least ${counted(rows, 'row')}; counting all takes too long`,
   onlyFirst: (rows: number) => `The first ${count(rows)} are shown: filter to see others.`,
   refresh: 'Read again',
+  export: 'Export',
+  exportAs: { csv: 'CSV', jsonl: 'JSON lines', sql: 'SQL' },
   gridOf: (table: string) => `Rows of ${table}`,
   number: 'Row',
   sortBy: (column: string) => `Sort by ${column}`,
