@@ -50,6 +50,7 @@ export const SLOW_FILES: ReadonlySet<string> = new Set(
   [
     'cli/hostile',
     'server/commands/migrate',
+    'server/accounts/export/large-exports',
     'server/drivers/blobs-s3/acceptance',
     'server/drivers/blobs-s3/blobs-s3',
     'server/drivers/engine-children/child-slots',

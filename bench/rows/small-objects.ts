@@ -1,7 +1,10 @@
-/** 4 KiB objects over 32 connections: download, and durable upload. */
+/** 4 KiB objects over 32 connections: download, durable upload, and what the audit log adds. */
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
+import { Client } from '../../test/harness/client.ts';
+import { CloudProcess } from '../../test/harness/cloud-process.ts';
 import { runChild, Server } from '../child.ts';
+import { cpuMs } from '../process-figures.ts';
 import { compare, interleave } from '../ratios.ts';
 import { ratioRow } from '../table.ts';
 import {
@@ -97,7 +100,93 @@ function uploads(options: RunOptions): Promise<Row[]> {
   );
 }
 
+/** Fewer than the entries of an account that are stored one by one. */
+const CALLS = 900;
+const ACCOUNTS = 3;
+const WITHOUT_AUDIT = new URL('../children/without-audit.ts', import.meta.url);
+
+interface Audited {
+  readonly work: string;
+  readonly atMost: number;
+  /** The setting of the bucket for entries about its objects. */
+  readonly dataEvents: 'writes' | null;
+  readonly call: (client: Client, index: number) => Promise<{ readonly status: number }>;
+}
+
+const uploading: Audited['call'] = (client, index) => client.upload('bench', `${index}`, Buffer.alloc(BYTES));
+const AUDITED: readonly Audited[] = [
+  { work: 'a 4 KiB upload', atMost: 1.1, dataEvents: null, call: uploading },
+  { work: 'a 4 KiB upload, entries on', atMost: 1.1, dataEvents: 'writes', call: uploading },
+  {
+    work: 'a change of a bucket',
+    atMost: 1.15,
+    dataEvents: null,
+    call: (client, index) => {
+      const json = { versioning: index % 2 === 0 };
+      return client.call(`/api/buckets/bench-${index % CONNECTIONS}`, { method: 'PATCH', json });
+    },
+  },
+];
+
+/** Processor time of the cloud for these calls of new accounts, ms each. */
+async function cpuOf(cloud: CloudProcess, audited: Audited): Promise<number> {
+  let ms = 0;
+  for (let account = 0; account < ACCOUNTS; account++) ms += await cpuOfOne(cloud, audited);
+  return ms / ACCOUNTS / CALLS;
+}
+
+async function cpuOfOne(cloud: CloudProcess, { call, dataEvents }: Audited): Promise<number> {
+  const client = await new Client(cloud.api).newUser();
+  await createBucket(client, { name: 'bench' });
+  for (let i = 0; i < CONNECTIONS; i++) await createBucket(client, { name: `bench-${i}` });
+  const json = { data_events: dataEvents };
+  await client.call('/api/buckets/bench/settings', { method: 'PATCH', json });
+  let next = 0;
+  const lane = async () => {
+    for (let index = next++; index < CALLS; index = next++) {
+      const { status } = await call(client, index);
+      if (status !== 200) throw new Error(`a call was answered ${status}`);
+    }
+  };
+  const before = cpuMs(cloud.pid);
+  await Promise.all(Array.from({ length: CONNECTIONS }, lane));
+  return cpuMs(cloud.pid) - before;
+}
+
+async function audit(options: RunOptions): Promise<Row[]> {
+  const start = (name: string, ...more: string[]) =>
+    CloudProcess.start({
+      dataDir: join(options.folder, name),
+      env: { CLOUDLET_RATE_REQUESTS: '1000000000', CLOUDLET_RATE_REGISTRATIONS: '1000000' },
+      command: [process.execPath, ...more, 'server/main.ts', 'start'],
+    });
+  const without = await start('without-audit', '--import', WITHOUT_AUDIT.href);
+  const ours = await start('with-audit');
+  try {
+    const rows: Row[] = [];
+    for (const one of AUDITED) {
+      const found = await interleave(options.quick ? 3 : 9, {
+        without: () => cpuOf(without, one),
+        ours: () => cpuOf(ours, one),
+      });
+      rows.push(
+        ratioRow({
+          work: `processor of ${one.work}, with the audit log`,
+          against: 'without it',
+          atMost: one.atMost,
+          comparison: compare(found.without, found.ours),
+          unit: 'ms',
+        }),
+      );
+    }
+    return rows;
+  } finally {
+    await Promise.all([without.stop(), ours.stop()]);
+  }
+}
+
 export const SMALL_OBJECTS: readonly Measurement[] = [
   { name: 'download-4k', run: downloads },
   { name: 'upload-4k', run: uploads },
+  { name: 'audit', run: audit },
 ];

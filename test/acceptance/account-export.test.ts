@@ -1,8 +1,9 @@
 /** Everything of an account as one zip: by its owner and by administrators, read back byte for byte. */
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { mkdirSync, mkdtempSync, readdirSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { after, before, describe, test } from 'node:test';
 import { CheckedClient } from '../harness/checked-client.ts';
@@ -13,6 +14,7 @@ import { eventually } from '../harness/waiting.ts';
 import { unzip } from '../harness/zip.ts';
 import { newDatabase } from './databases-kit.ts';
 import { newS3, pathOf } from './s3-kit.ts';
+import { cannotRunGuests, idleImage, newVm } from './vms-kit.ts';
 
 const EXPORT = '/api/account/export';
 const PASSWORD = 'correct horse battery';
@@ -272,6 +274,69 @@ test('a reader that stops costs no neighbour, one at a time runs, and a cut one 
     return response.ok ? Buffer.from(await response.arrayBuffer()) : undefined;
   });
   assert.equal(unpacked(again).manifest.counts.versions, 6);
+});
+
+test('disks of machines come when they are wanted, as the guide joins them', {
+  skip: cannotRunGuests(),
+}, async () => {
+  const { user } = await newAccount();
+  const vm = await newVm(user, await idleImage(admin));
+  await user.expect(200, `${vm}/start`, { method: 'POST' });
+  const without = await exported(user);
+  assert.deepEqual([without.manifest.counts.machines, without.manifest.counts.disks], [1, 0]);
+  const { files, manifest } = await exported(user, `${EXPORT}?disks=true`);
+  assert.deepEqual([manifest.counts.machines, manifest.left_out], [1, []]);
+  const folder = mkdtempSync(join(cloud.dataDir, 'unpacked-'));
+  for (const [path, bytes] of files) {
+    if (!path.startsWith('machines/')) continue;
+    mkdirSync(join(folder, dirname(path)), { recursive: true });
+    writeFileSync(join(folder, path), bytes);
+  }
+  const disk = [...files.keys()].find((path) => path.endsWith('/disk.qcow2'));
+  assert.ok(disk !== undefined, [...files.keys()].join('\n'));
+  const cwd = join(folder, dirname(disk));
+  execFileSync('qemu-img', ['convert', '-O', 'qcow2', 'disk.qcow2', 'whole.qcow2'], { cwd });
+  execFileSync('qemu-img', ['compare', 'disk.qcow2', 'whole.qcow2'], { cwd });
+  const about = JSON.parse(
+    String(execFileSync('qemu-img', ['info', '--output=json', 'whole.qcow2'], { cwd })),
+  );
+  assert.equal(about['backing-filename'], undefined, 'it needs no other file');
+});
+
+test('kill -9 in the middle leaves nothing behind, and the next export is whole', async () => {
+  const { account, user } = await newAccount();
+  await user.expect(201, '/api/buckets', { json: { name: 'killed' } });
+  // So many that the directory of the zip is no longer kept in memory.
+  for (let i = 0; i < 400; i += 20) {
+    const some = Array.from({ length: 20 }, (_, n) =>
+      user.upload('killed', `a/${'x'.repeat(180)}-${i + n}`, 'x'),
+    );
+    await Promise.all(some);
+  }
+  for (let i = 0; i < 6; i++) await user.upload('killed', `z-${i}`, randomBytes(8_000_000));
+  const before = readdirSync(cloud.dataDir).sort();
+  const socket = await openSocket(cloud.api);
+  let received = 0;
+  const begun = Promise.withResolvers<void>();
+  socket.on('error', () => {});
+  socket.on('data', (piece: Buffer) => {
+    received += piece.length;
+    if (received < 1_000_000) return;
+    socket.pause();
+    begun.resolve();
+  });
+  const host = new URL(cloud.api).host;
+  socket.write(`GET ${EXPORT} HTTP/1.1\r\nhost: ${host}\r\nx-api-key: ${account.api_key}\r\n\r\n`);
+  await begun.promise;
+  await cloud.crash();
+  socket.destroy();
+  await cloud.start();
+  admin = (await CheckedClient.open(cloud.api)).as(ADMIN_KEY);
+  assert.deepEqual(readdirSync(cloud.dataDir).sort(), before);
+  const { manifest } = await exported(admin.as(account.api_key));
+  assert.deepEqual([manifest.counts.versions, manifest.left_out], [406, []]);
+  const entries = await admin.expect(200, `/api/audit?action=exportAccount&account_id=${account.id}`);
+  assert.equal(entries.length, 2, 'the one that was cut is in the log too');
 });
 
 function tagging(key: string, value: string): string {
