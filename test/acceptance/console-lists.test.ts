@@ -63,7 +63,7 @@ test('several machines are deleted at once, after their number was typed; others
   const page = await withMachines('deleter', [{ name: 'a' }, { name: 'b' }, { name: 'c' }]);
   await page.getByRole('checkbox', { name: 'Select a', exact: true }).check();
   await page.getByRole('checkbox', { name: 'Select c', exact: true }).check();
-  const bar = page.getByRole('group', { name: '2 selected' });
+  const bar = page.getByRole('group', { name: '2 machines selected' });
   await bar.getByRole('button', { name: 'Delete' }).click();
   const dialog = page.getByRole('dialog', { name: 'Delete 2 machines?' });
   await dialog.getByRole('button', { name: 'Cancel' }).and(page.locator(':focus')).waitFor();

@@ -71,6 +71,8 @@ interface Acting {
   readonly action: ManyAction;
   /** The accounts at the time when the window opened. */
   readonly accounts: readonly AdminAccount[];
+  /** Selects accounts in the list. */
+  readonly choose: (ids: readonly number[]) => void;
 }
 
 /** The accounts, of which some or all are selected for one action. */
@@ -88,20 +90,30 @@ function AccountTable({ accounts }: { accounts: readonly AdminAccount[] }) {
         textOf={({ username, email, plan }) => `${username} ${email} ${plan}`}
         view={view}
         onView={(next) => navigate({ search: { tab: 'accounts', ...next }, replace: true })}
-        actions={(selected) =>
-          MANY_ACTIONS.map((action) => (
-            <Button
-              key={action}
-              size="compact-sm"
-              variant="default"
-              onClick={() => setActing({ action, accounts: selected })}
-            >
-              {many.buttons[action]}
-            </Button>
-          ))
-        }
+        many={{
+          say: many.accounts,
+          actions: (selected, choose) =>
+            MANY_ACTIONS.map((action) => (
+              <Button
+                key={action}
+                size="compact-sm"
+                variant="default"
+                onClick={() => setActing({ action, accounts: selected, choose })}
+              >
+                {many.buttons[action]}
+              </Button>
+            )),
+        }}
       />
-      {acting !== undefined && <ManyAccounts {...acting} onClose={() => setActing(undefined)} />}
+      {acting !== undefined && (
+        <ManyAccounts
+          {...acting}
+          onClose={(left) => {
+            setActing(undefined);
+            acting.choose(left);
+          }}
+        />
+      )}
     </>
   );
 }

@@ -10,6 +10,13 @@ import { arranged, type ListView, sortedBy } from './list-view.ts';
 /** Rows at first, and more with each press: a table of thousands would hold the page up. */
 const PAGE_ROWS = 200;
 
+interface ManyRows<Row> {
+  /** "3 machines". */
+  readonly say: (rows: number) => string;
+  /** Buttons for the selected rows; `choose` selects those with these keys alone. */
+  readonly actions: (selected: readonly Row[], choose: (keys: readonly Key[]) => void) => ReactNode;
+}
+
 interface ListTableProps<Row> {
   readonly columns: readonly Column<Row>[];
   readonly rows: readonly Row[];
@@ -19,12 +26,12 @@ interface ListTableProps<Row> {
   readonly textOf: (row: Row) => string;
   readonly view: ListView;
   readonly onView: (view: ListView) => void;
-  /** Buttons for the selected rows; missing: no row can be selected. */
-  readonly actions?: (selected: readonly Row[]) => ReactNode;
+  /** Missing: no row can be selected. */
+  readonly many?: ManyRows<Row>;
 }
 
 export function ListTable<Row>(props: ListTableProps<Row>) {
-  const { columns, rows, keyOf, nameOf, textOf, view, onView, actions } = props;
+  const { columns, rows, keyOf, nameOf, textOf, view, onView, many } = props;
   const [limit, setLimit] = useState(PAGE_ROWS);
   const [chosen, setChosen] = useState<ReadonlySet<Key>>(new Set());
   const [isDense, setDense] = useLocalStorage({
@@ -40,7 +47,7 @@ export function ListTable<Row>(props: ListTableProps<Row>) {
     setChosen(new Set(isChosen ? [...rest, ...keys] : rest));
   };
   const [first, ...others] = columns;
-  const isSelectable = actions !== undefined && first !== undefined;
+  const isSelectable = many !== undefined && first !== undefined;
   const withBoxes = isSelectable
     ? [boxed(first, { nameOf, isChosen: (row) => chosen.has(keyOf(row)), choose }), ...others]
     : columns;
@@ -61,9 +68,9 @@ export function ListTable<Row>(props: ListTableProps<Row>) {
             onChange={({ currentTarget }) => choose(found, currentTarget.checked)}
           />
           {selected.length > 0 && (
-            <Group gap="xs" role="group" aria-label={words.selected(selected.length)}>
-              <Text size="sm">{words.selected(selected.length)}</Text>
-              {actions(selected)}
+            <Group gap="xs" role="group" aria-label={words.selected(many.say(selected.length))}>
+              <Text size="sm">{words.selected(many.say(selected.length))}</Text>
+              {many.actions(selected, (keys) => setChosen(new Set(keys)))}
             </Group>
           )}
         </Group>

@@ -11,7 +11,7 @@ export const lists = {
   sortBy: (column: string) => `Sort by ${column}`,
   selectOne: (name: string) => `Select ${name}`,
   selectAll: (value: number) => `Select all ${count(value)}`,
-  selected: (value: number) => `${count(value)} selected`,
+  selected: (rows: string) => `${rows} selected`,
   progress: 'Progress',
   outcome: (done: number, failed: number, all: number) =>
     failed === 0 ? `${done} of ${all} done` : `${done} of ${all} done, ${failed} refused`,

@@ -4,6 +4,7 @@ const machines = (value: number) => counted(value, 'machine');
 
 export const machine = {
   many: {
+    machines,
     buttons: { start: 'Start', stop: 'Stop', delete: 'Delete' },
     titles: {
       start: (value: number) => `Start ${machines(value)}?`,

@@ -4,6 +4,7 @@ import { counted } from './counted.ts';
 const accounts = (value: number) => counted(value, 'account');
 
 export const manyAccounts = {
+  accounts,
   buttons: { plan: 'Plan', credits: 'Credits', suspend: 'Suspend', remove: 'Remove' },
   titles: {
     plan: (value: number) => `Plan of ${accounts(value)}`,

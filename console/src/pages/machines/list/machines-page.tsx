@@ -125,18 +125,20 @@ function MachineList({ machines, onAct }: MachineListProps) {
       }
       view={view}
       onView={(search) => navigate({ search, replace: true })}
-      actions={(selected) =>
-        MACHINES_ACTIONS.map((action) => (
-          <Button
-            key={action}
-            size="compact-sm"
-            variant="default"
-            onClick={() => onAct({ action, machines: selected })}
-          >
-            {machineText.many.buttons[action]}
-          </Button>
-        ))
-      }
+      many={{
+        say: machineText.many.machines,
+        actions: (selected) =>
+          MACHINES_ACTIONS.map((action) => (
+            <Button
+              key={action}
+              size="compact-sm"
+              variant="default"
+              onClick={() => onAct({ action, machines: selected })}
+            >
+              {machineText.many.buttons[action]}
+            </Button>
+          )),
+      }}
     />
   );
 }
