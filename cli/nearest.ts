@@ -30,6 +30,9 @@ const HABITS: Readonly<Record<string, string>> = {
   images: 'vm images',
   image: 'vm images',
   types: 'vm types',
+  logs: 'vm logs',
+  query: 'db connect',
+  sql: 'db connect',
   'bucket ls': 'ls',
   'bucket list': 'ls',
   'bucket create': 'mb',
@@ -56,7 +59,9 @@ export function nearest(typed: string, names: readonly string[]): string | undef
 function closest(typed: string, names: readonly string[]): string | undefined {
   const [best] = names
     .map((name) => ({ name, distance: slipsBetween(typed, name) }))
-    .filter(({ name, distance }) => distance <= FARTHEST && distance <= name.length / 2)
+    .filter(
+      ({ name, distance }) => distance <= FARTHEST && distance <= Math.min(name.length, typed.length) / 2,
+    )
     .sort((a, b) => a.distance - b.distance);
   return best?.name;
 }

@@ -1,6 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { compareNames, matcher, remoteLocation, remoteObject, selection, unsafeName } from './locations.ts';
+import {
+  compareNames,
+  matcher,
+  remoteLocation,
+  remoteObject,
+  remoteOnly,
+  selection,
+  unsafeName,
+} from './locations.ts';
 import { merged } from './merge.ts';
 import { partBytesFor } from './upload.ts';
 import { secondsOf } from './version-commands.ts';
@@ -10,6 +18,8 @@ test('locations are buckets and names, or paths', () => {
   assert.equal(remoteLocation('photos/a'), undefined);
   assert.throws(() => remoteLocation('s3:///a'), /does not have the form s3:/);
   assert.throws(() => remoteObject('s3://photos'), /names no object/);
+  for (const text of ['s3:/photos/a', 's3:photos/a'])
+    assert.throws(() => remoteOnly(text), /did you mean s3:\/\/photos\/a\?/);
 });
 
 test('patterns match within a folder, and ** across', () => {

@@ -35,6 +35,8 @@ export function remoteBucket(text: string): string {
 }
 
 function bucketAndKey(text: string, path: string): RemoteLocation {
+  const [, rest] = /^s3:\/?([^/].*)$/.exec(path) ?? [];
+  if (rest !== undefined) throw new UsageError(`${text} is no location; did you mean ${SCHEME}${rest}?`);
   const [bucket = ''] = path.split('/', 1);
   if (bucket !== '' && !BUCKET.test(bucket)) {
     const rule = 'A bucket has 3 to 63 lower-case letters, digits, dots and hyphens';

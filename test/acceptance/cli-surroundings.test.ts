@@ -188,6 +188,8 @@ describe('the words', () => {
       ['bucket ls', 'ls'],
       ['bucket create', 'mb'],
       ['db query', 'db connect'],
+      ['sql', 'db connect'],
+      ['logs', 'vm logs'],
     ] as const) {
       const said = await user.fails(2, [...typed.split(' '), 'more']);
       assert.match(said, new RegExp(`unknown command "${typed}"; did you mean "${meant}"\\?`));
@@ -232,6 +234,7 @@ describe('the words', () => {
     assert.match(await user.fails(5, ['vm', 'ssh', 'none']), /no machine none\n {2}See: cloudlet vm ls/);
     assert.match(await user.fails(2, ['login', 'ftp://x']), /ftp is not supported; use http or https/);
     assert.doesNotMatch(await user.fails(2, ['vm', 'frobnicate']), /did you mean/);
+    assert.doesNotMatch(await user.fails(2, ['tag', 'photos']), /did you mean/);
     assert.match(await user.fails(2, ['vm']), /^Usage:\n {2}vm ls /);
   });
 
