@@ -31,6 +31,19 @@ export const MACHINE_COMMANDS: readonly Command[] = [
     }),
   },
   {
+    name: 'vm rebuild',
+    words: 'VM',
+    summary: 'give a stopped machine a new disk of an image; all that is on its disk is lost',
+    options: { image: { value: 'IMAGE', summary: 'default: its image (see cloudlet vm images)' }, ...YES },
+    run: about(findVm, async ({ vm_id, name, disk_gb }, { cloud, output, options, ...call }) => {
+      const image = options.text('image');
+      const wanted = { cloud, output, options, ...call };
+      await assertMeant(wanted, `Delete all that is on the disk of ${name} (${disk_gb} GB)?`);
+      const vm = await cloud.rebuildVm(vm_id, image === undefined ? {} : { image });
+      output.one(vm, () => [`${name} has a new disk of ${vm.image}; cloudlet vm start ${name} starts it`]);
+    }),
+  },
+  {
     name: 'vm snapshots',
     words: 'VM',
     summary: 'list the snapshots of a machine',

@@ -45,6 +45,8 @@ export interface GuestSpec {
   readonly vcpus: number;
   readonly memoryMb: number;
   readonly diskGb: number;
+  /** Number of times the disk was replaced by a new one; missing: 0. */
+  readonly rebuilds?: number;
   readonly image: GuestImage;
   /** OpenSSH public key lines. */
   readonly sshKeys: readonly string[];
@@ -212,8 +214,9 @@ export interface Hypervisor {
   /**
    * Creates the guest's disk and seed. An existing disk is kept; one that is smaller than `diskGb` is grown,
    * with all that is on it, and never shrunk. Leaves nothing behind on failure. Does nothing when the engine
-   * is not installed yet. start() does the same. `origin`: the disk is a copy of that
-   * guest's; rejects with `engine_unavailable` when the engine is not installed.
+   * is not installed yet. start() does the same. A disk of fewer `rebuilds` than the spec's is
+   * replaced by a new one of its image: after a crash it is the one before or the one after. `origin`: the
+   * disk is a copy of that guest's; rejects with `engine_unavailable` when the engine is not installed.
    */
   prepare(spec: GuestSpec, origin?: GuestOrigin): Promise<void>;
 

@@ -16,6 +16,7 @@ import type { Tunnels } from '../resources/tunnels.ts';
 import { Turns } from '../resources/turns.ts';
 import { type ChangeRoutesDeps, changeRoutes } from './changes/change-routes.ts';
 import { MachineChanges } from './changes/machine-changes.ts';
+import { MachineRebuilds } from './changes/machine-rebuilds.ts';
 import { Consoles } from './console/console.ts';
 import { type ConsoleRoutesDeps, consoleRoutes, consoleSocket } from './console/console-routes.ts';
 import { ExportedMachines } from './exported-machines.ts';
@@ -110,6 +111,7 @@ export function assembleCompute(given: ComputeDeps) {
   const supervisor = new Supervisor({ ...parts, reconciler });
   const accountStops = machineStops({ ...parts, power, deleter });
   const machineChanges = new MachineChanges(parts);
+  const machineRebuilds = new MachineRebuilds(parts);
   const snapshots = new Snapshots({ ...parts, snapshotStore: new SnapshotStore(metadata) });
   return {
     store,
@@ -123,6 +125,7 @@ export function assembleCompute(given: ComputeDeps) {
     exposures,
     power,
     machineChanges,
+    machineRebuilds,
     snapshots,
     sshKeys,
     deleter,

@@ -124,6 +124,11 @@ export const VmChange = namedObject('VmChange', {
 });
 export type VmChange = Static<typeof VmChange>;
 
+export const VmRebuild = namedObject('VmRebuild', {
+  image: Type.Optional(Type.String({ description: 'An image_id of GET /api/images; default: its image' })),
+});
+export type VmRebuild = Static<typeof VmRebuild>;
+
 export const NewLentKey = namedObject('NewLentKey', {
   public_key: Type.String({ maxLength: 4096, description: 'An OpenSSH public key' }),
 });

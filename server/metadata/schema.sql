@@ -582,7 +582,7 @@ CREATE TABLE vms (
   started_at INTEGER,                   -- of the present run
   ready_at INTEGER,                     -- first sign of life in the present run
   created_at INTEGER NOT NULL
-, databases TEXT) STRICT;
+, databases TEXT, rebuilds INTEGER NOT NULL DEFAULT 0) STRICT;
 
 CREATE TABLE webhook_attempts (
   id INTEGER PRIMARY KEY AUTOINCREMENT,

@@ -31,6 +31,36 @@ export function testDisks({ hypervisor, fixture }: Subject): void {
   });
 }
 
+export function testRebuilds({ hypervisor, fixture }: Subject): void {
+  test('a disk is replaced by a new one once for each rebuild, also by a start after a crash', async () => {
+    const spec = fixture().newSpec();
+    const { vmId, diskGb } = spec;
+    const boots = async () => (await logText(hypervisor(), vmId)).split('guest is up').length - 1;
+    await hypervisor().start(spec);
+    await booted(hypervisor(), vmId);
+    await hypervisor().stop(vmId, { graceMs: 0 });
+    const rebuilt = { ...spec, diskGb: diskGb + 10, rebuilds: 1, hasRun: true };
+    await hypervisor().prepare(rebuilt);
+    // The log is of the new disk's runs.
+    assert.equal(await boots(), 0);
+    assert.equal(await fixture().diskBytes(rebuilt), (diskGb + 10) * GIB);
+    await hypervisor().start(rebuilt);
+    await booted(hypervisor(), vmId);
+    await hypervisor().stop(vmId, { graceMs: 0 });
+    await hypervisor().prepare(rebuilt);
+    assert.equal(await boots(), 1, 'the disk stays');
+    const later = fixture().open();
+    await later.prepare({ ...rebuilt, rebuilds: 0 });
+    await later.close();
+    assert.equal(await boots(), 1, 'a row from before it does not undo it');
+    await hypervisor().start({ ...rebuilt, rebuilds: 2 });
+    await booted(hypervisor(), vmId);
+    assert.equal(await boots(), 1, 'a start replaces it too');
+    await hypervisor().stop(vmId, { graceMs: 0 });
+    await hypervisor().discard(vmId);
+  });
+}
+
 export function testSnapshots({ hypervisor, fixture }: Subject): void {
   test('a disk goes back to its snapshots, which outlast a restart and end with the guest', async () => {
     const spec = fixture().newSpec();

@@ -8,7 +8,7 @@ import { isAppError } from '../platform/errors.ts';
 import { newId } from '../platform/ids.ts';
 import { eventually } from './eventually.ts';
 import { booted, logText } from './guest-log.ts';
-import { testDisks, testSnapshots } from './hypervisor-disks.conformance.ts';
+import { testDisks, testRebuilds, testSnapshots } from './hypervisor-disks.conformance.ts';
 
 export interface HypervisorFixture {
   /** Over the same directory every time, as after a restart of Cloudlet. */
@@ -59,6 +59,7 @@ export function testHypervisor(driver: string, build: () => Promise<HypervisorFi
     testUse({ hypervisor: () => hypervisor, fixture: () => fixture, ends });
     testDisks({ hypervisor: () => hypervisor, fixture: () => fixture, ends });
     testSnapshots({ hypervisor: () => hypervisor, fixture: () => fixture, ends });
+    testRebuilds({ hypervisor: () => hypervisor, fixture: () => fixture, ends });
     testRestart({ hypervisor: () => hypervisor, fixture: () => fixture, ends });
     testUnwatched({ hypervisor: () => hypervisor, fixture: () => fixture, ends });
     testImages({ hypervisor: () => hypervisor, fixture: () => fixture, ends });

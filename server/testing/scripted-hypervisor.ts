@@ -112,6 +112,7 @@ export class ScriptedHypervisor implements Hypervisor {
     await this.#before.get('prepare')?.();
     const known = this.engine.guests.get(spec.vmId);
     if (known === undefined) this.engine.guests.set(spec.vmId, { spec, disk: '', run: null, lastEnd: null });
+    else if ((spec.rebuilds ?? 0) > (known.spec.rebuilds ?? 0)) Object.assign(known, { spec, disk: '' });
     else known.spec = { ...known.spec, diskGb: Math.max(known.spec.diskGb, spec.diskGb) };
   }
 

@@ -75,6 +75,20 @@ step('a snapshot is made, gone back to and deleted, and no question is answered 
   assert.deepEqual(await user.expect(200, `/api/vms/${id}/snapshots`), []);
 });
 
+step('a machine is rebuilt once its name is typed', async () => {
+  const { page } = ada;
+  await openMenu('Rebuild from an image');
+  const dialog = page.getByRole('dialog');
+  await dialog.getByText('All that is on its disk of 60 GB is deleted').waitFor();
+  await assertAccessible(page, 'the dialog of a rebuild', '[role=dialog]');
+  assert.ok(await dialog.getByRole('button', { name: 'Rebuild', exact: true }).isDisabled());
+  assert.equal(await dialog.getByLabel('Image', { exact: true }).inputValue(), 'tiny');
+  await dialog.getByRole('textbox').fill('<b>shop</b>');
+  await dialog.getByRole('button', { name: 'Rebuild', exact: true }).click();
+  await page.getByText('<b>shop</b> has a new disk').waitFor();
+  await dialog.waitFor({ state: 'hidden' });
+});
+
 step('an SSH key is saved by name and chosen for a new machine', async () => {
   const { page, user } = ada;
   await page.goto(`${ada.fixture.cloud.api}/machines/new`);

@@ -114,6 +114,7 @@ export const CASES: Readonly<Record<string, Case>> = {
   restoreVmSnapshot: { foreign: 'vm_not_found' },
   deleteVmSnapshot: { foreign: 'vm_not_found' },
   changeVm: { json: { tags: 'a' }, foreign: 'vm_not_found' },
+  rebuildVm: { json: {}, foreign: 'vm_not_found' },
   startVm: { foreign: 'vm_not_found' },
   stopVm: { foreign: 'vm_not_found' },
   deleteVm: { foreign: 'vm_not_found' },

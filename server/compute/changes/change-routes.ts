@@ -1,14 +1,16 @@
 /** Changes of machines over REST. */
 import { defineRoute, type Route } from '../../http/route.ts';
 import { assertVmFields } from '../machines/vm-fields.ts';
-import { Vm, VmChange, VmPath } from '../schema.ts';
+import { Vm, VmChange, VmPath, VmRebuild } from '../schema.ts';
 import type { MachineChanges } from './machine-changes.ts';
+import type { MachineRebuilds } from './machine-rebuilds.ts';
 
 export interface ChangeRoutesDeps {
   readonly machineChanges: MachineChanges;
+  readonly machineRebuilds: MachineRebuilds;
 }
 
-export function changeRoutes({ machineChanges }: ChangeRoutesDeps): Route[] {
+export function changeRoutes({ machineChanges, machineRebuilds }: ChangeRoutesDeps): Route[] {
   return [
     defineRoute({
       method: 'PATCH',
@@ -32,6 +34,27 @@ export function changeRoutes({ machineChanges }: ChangeRoutesDeps): Route[] {
         ...(['quota_exceeded', 'insufficient_credits', 'out_of_space', 'read_only'] as const),
       ],
       handler: (call) => machineChanges.change(call, call.params.vm_id, call.body),
+    }),
+    defineRoute({
+      method: 'POST',
+      path: '/api/vms/{vm_id}/rebuild',
+      name: 'rebuildVm',
+      audit: { detail: ['image'] },
+      livesOn: 'host',
+      tag: 'compute',
+      summary: 'Replace the disk of a stopped virtual machine by a new one of an image',
+      description:
+        'All that is on the disk is lost. Id, name, address, SSH keys, user data, instance type and the size of the ' +
+        'disk stay, and the next start is its first with the new disk. A virtual machine with snapshots is refused.',
+      permission: 'compute:write',
+      params: VmPath,
+      body: VmRebuild,
+      responses: { 200: Vm },
+      errors: [
+        ...(['vm_not_found', 'vm_not_stopped', 'vm_invalid_state', 'write_conflict'] as const),
+        ...(['image_not_found', 'image_not_ready', 'out_of_space', 'read_only'] as const),
+      ],
+      handler: (call) => machineRebuilds.rebuild(call, call.params.vm_id, call.body),
     }),
   ];
 }

@@ -165,3 +165,37 @@ test('disks and snapshots are held against the quota, also many at once, and wha
   await cloud.deleter.remove(again(dan), full);
   await make('f');
 });
+
+test('a rebuilt machine has a new disk and keeps the rest; the row counts, and snapshots hold it', async () => {
+  const kim = await fixture.newCall('kim');
+  const { vm_id: vmId } = await cloud.machines.create(again(kim), { name: 'web', instance_type: 't2.micro' });
+  const rebuild = (input = {}, call = kim) => cloud.machineRebuilds.rebuild(again(call), vmId, input);
+  const guest = () => fixture.engine.guests.get(vmId) ?? assert.fail();
+  guest().disk = 'old';
+  await cloud.power.start(again(kim), vmId);
+  await assert.rejects(rebuild(), code('vm_not_stopped'));
+  await cloud.power.stop(again(kim), vmId);
+  await assert.rejects(rebuild({}, bob), code('vm_not_found'));
+  await assert.rejects(rebuild({ image: 'img-00000000000000000000000000' }), code('image_not_found'));
+  const { snapshot_id } = await cloud.snapshots.create(again(kim), vmId, { name: 's' });
+  await assert.rejects(rebuild(), code('vm_invalid_state'));
+  assert.equal(guest().disk, 'old');
+  await cloud.snapshots.remove(again(kim), vmId, snapshot_id);
+  const before = await cloud.machines.describe(kim.principal, vmId);
+  assert.deepEqual(await rebuild(), before);
+  assert.equal(guest().disk, '');
+  // Killed or failed in between, it is the next start that replaces the disk, once.
+  guest().disk = 'second';
+  cloud.scripted.script('prepare', () => Promise.reject(new AppError('out_of_space', 'as scripted')));
+  await rebuild();
+  assert.match(cloud.reports.pop() ?? '', /replace its disk.*as scripted/);
+  cloud.scripted.script('prepare');
+  assert.equal(guest().disk, 'second');
+  await cloud.power.start(again(kim), vmId);
+  assert.equal(guest().disk, '');
+  guest().disk = 'kept';
+  await cloud.power.stop(again(kim), vmId);
+  await cloud.power.start(again(kim), vmId);
+  assert.equal(guest().disk, 'kept');
+  await cloud.power.stop(again(kim), vmId);
+});

@@ -205,6 +205,7 @@ export class Machines {
       vcpus: type.vcpus,
       memory_mb: type.memoryMb,
       disk_gb: diskGb,
+      rebuilds: 0,
       price_micro: type.priceMicro,
       image_id: input.image ?? DEFAULT_IMAGE,
       ssh_keys: JSON.stringify(checked.sshKeys),
@@ -229,6 +230,7 @@ export class Machines {
       created_at: now,
       plan,
       published: 0,
+      snapshots: 0,
       snapshot_gb: 0,
     };
   }

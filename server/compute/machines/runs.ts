@@ -223,6 +223,7 @@ export function guestSpec(row: Omit<VmRow, 'id'>): GuestSpec {
     vcpus: row.vcpus,
     memoryMb: row.memory_mb,
     diskGb: row.disk_gb,
+    rebuilds: row.rebuilds,
     image: guestImage(row.image_id),
     sshKeys: JSON.parse(row.ssh_keys) as string[],
     userData: row.user_data,

@@ -15,6 +15,8 @@ export interface VmRow {
   readonly vcpus: number;
   readonly memory_mb: number;
   readonly disk_gb: number;
+  /** Number of times its disk was replaced by a new one. */
+  readonly rebuilds: number;
   /** Micro-credits per hour at creation. */
   readonly price_micro: number;
   readonly image_id: string;
@@ -46,6 +48,8 @@ export interface VmRow {
   readonly plan: string;
   /** Number of its published ports. */
   readonly published: number;
+  /** Number of its snapshots. */
+  readonly snapshots: number;
   /** Its snapshots, each as whole GB. */
   readonly snapshot_gb: number;
 }
@@ -58,10 +62,11 @@ export function billedDisk<Row extends Pick<VmRow, 'disk_gb' | 'snapshot_gb'>>(r
 export type UsageEvent = 'created' | 'started' | 'stopped' | 'deleted';
 
 const COLUMNS = `id, vm_id, account_id, name, instance_type, region, tags, vcpus, memory_mb, disk_gb,
-  price_micro, image_id, ssh_keys, user_data, databases, ports, outbound, uuid, mac, address, state, desired_state,
+  rebuilds, price_micro, image_id, ssh_keys, user_data, databases, ports, outbound, uuid, mac, address, state, desired_state,
   generation, reason_code, reason_message, handle, accel, accel_reason, state_changed_at, started_at,
   ready_at, created_at, (SELECT plan FROM accounts WHERE accounts.id = account_id) AS plan,
   (SELECT count(*) FROM vm_ports WHERE vm_ports.vm_id = vms.vm_id) AS published,
+  (SELECT count(*) FROM vm_snapshots WHERE vm_snapshots.vm_id = vms.vm_id) AS snapshots,
   (SELECT CAST(coalesce(sum((size_bytes + 1073741823) / 1073741824), 0) AS BIGINT) FROM vm_snapshots
     WHERE vm_snapshots.vm_id = vms.vm_id) AS snapshot_gb`;
 
@@ -239,6 +244,20 @@ export class VmStore {
         ...[row.instance_type, row.vcpus, row.memory_mb, row.price_micro, row.disk_gb, row.generation],
         ...[row.id, row.generation - 1],
       ],
+      tells: tellsOf(row),
+    };
+  }
+
+  /**
+   * Stores the image of a new disk. Changes no row unless it is off, without snapshots, and its generation is
+   * the one before `row`'s.
+   */
+  rebuild(row: VmRow): Statement {
+    return {
+      sql: `UPDATE vms SET image_id = ?, rebuilds = ?, generation = ? WHERE id = ? AND generation = ?
+              AND state IN ('created', 'stopped')
+              AND NOT EXISTS (SELECT 1 FROM vm_snapshots WHERE vm_snapshots.vm_id = vms.vm_id)`,
+      params: [row.image_id, row.rebuilds, row.generation, row.id, row.generation - 1],
       tells: tellsOf(row),
     };
   }

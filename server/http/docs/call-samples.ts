@@ -105,6 +105,7 @@ export const CALL_SAMPLES: Readonly<Record<string, CallSample>> = {
     },
   },
   createVmSnapshot: { body: { name: 'before the upgrade' } },
+  rebuildVm: { body: { image: 'tiny' } },
   changeVm: { body: { name: 'web-2', instance_type: 't2.small', disk_gb: 60 } },
   openConsole: {
     instead:

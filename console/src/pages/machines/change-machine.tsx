@@ -1,18 +1,20 @@
-/** Name, tags as chips, size and disk of a machine. */
-import { NativeSelect, TagsInput, Text, TextInput } from '@mantine/core';
-import { useQuery } from '@tanstack/react-query';
+/** Name, tags as chips, size and disk of a machine; and a new disk of an image. */
+import { NativeSelect, Stack, TagsInput, Text, TextInput } from '@mantine/core';
+import { useMutation, useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
 import type { InstanceType, Vm, VmChange } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
 import { useCloudForm } from '../../parts/cloud-form.ts';
 import { CallSample } from '../../parts/commands/call-sample.tsx';
-import { FormModal } from '../../parts/forms/dialog.tsx';
+import { Confirm, FormModal } from '../../parts/forms/dialog.tsx';
 import { showDone } from '../../parts/notices.tsx';
 import { sayCredits, sayWhole } from '../../parts/say.ts';
 import { machineText } from '../../texts/machine-text.ts';
 import { text } from '../../texts/text.ts';
-import { tagsOf, typesQuery, vmsQuery } from './queries.ts';
+import { imagesQuery, tagsOf, typesQuery, vmsQuery } from './queries.ts';
 
 const words = machineText.changes;
+const rebuildWords = machineText.rebuild;
 const MAX_DISK_GB = 1024;
 
 interface Fields {
@@ -98,4 +100,42 @@ function sizeOption({ instance_type, vcpus, memory_mb, price_per_hour }: Instanc
   const specs = words.specs(vcpus, sayWhole(memory_mb));
   const price = text.machines.perHour(sayCredits(price_per_hour));
   return { value: instance_type, label: words.option(instance_type, specs, price) };
+}
+
+/** For a machine that is off. */
+export function RebuildMachine({ vm, onClose }: { vm: Vm; onClose: () => void }) {
+  const images = useQuery(imagesQuery);
+  const [image, setImage] = useState(vm.image);
+  const rebuild = useMutation({
+    mutationFn: () => cloud.rebuildVm(vm.vm_id, { image }),
+    meta: { shown: true, invalidates: [vmsQuery] },
+    onSuccess: () => {
+      showDone(rebuildWords.done(vm.name));
+      onClose();
+    },
+  });
+  const fitting = (images.data ?? []).filter(({ min_disk_gb: need }) => need <= vm.disk_gb);
+  return (
+    <Confirm
+      isOpen
+      title={rebuildWords.title(vm.name)}
+      action={rebuildWords.submit}
+      typed={vm.name}
+      isBusy={rebuild.isPending}
+      error={rebuild.error}
+      onConfirm={() => rebuild.mutate()}
+      onClose={onClose}
+    >
+      <Stack>
+        <Text size="sm">{rebuildWords.lead(vm.disk_gb)}</Text>
+        <NativeSelect
+          label={rebuildWords.image}
+          value={image}
+          data={fitting.map(({ image_id: value, name: label }) => ({ value, label }))}
+          onChange={({ currentTarget }) => setImage(currentTarget.value)}
+        />
+        <CallSample operation="rebuildVm" args={[vm.vm_id, { image }]} />
+      </Stack>
+    </Confirm>
+  );
 }

@@ -2,6 +2,7 @@
 
 import {
   ArrowPathIcon,
+  ArrowUturnLeftIcon,
   BoltSlashIcon,
   ClipboardIcon,
   CommandLineIcon,
@@ -25,7 +26,9 @@ import { usePower } from './power.ts';
 
 const ChangeMachine = lazyPart(() => import('./change-machine.tsx').then((made) => made.ChangeMachine));
 
-type Asked = 'change' | 'stop' | 'restart' | 'powerOff' | 'delete';
+const RebuildMachine = lazyPart(() => import('./change-machine.tsx').then((made) => made.RebuildMachine));
+
+type Asked = 'change' | 'rebuild' | 'stop' | 'restart' | 'powerOff' | 'delete';
 
 const words = text.machines;
 
@@ -77,6 +80,11 @@ export function MachineMenu({ vm, onDeleted }: { vm: Vm; onDeleted?: () => void 
               {words.change}
             </Menu.Item>
           )}
+          {(vm.state === 'stopped' || vm.state === 'created') && (
+            <Menu.Item leftSection={<ArrowUturnLeftIcon width={18} />} onClick={() => setAsked('rebuild')}>
+              {words.rebuild}
+            </Menu.Item>
+          )}
           {vm.ssh_command !== null && (
             <Menu.Item
               leftSection={<ClipboardIcon width={18} />}
@@ -96,6 +104,7 @@ export function MachineMenu({ vm, onDeleted }: { vm: Vm; onDeleted?: () => void 
         </Menu.Dropdown>
       </Menu>
       {asked === 'change' && <ChangeMachine vm={vm} onClose={() => setAsked(null)} />}
+      {asked === 'rebuild' && <RebuildMachine vm={vm} onClose={() => setAsked(null)} />}
       <Asks vm={vm} asked={asked} power={power} onDeleted={onDeleted} onClose={() => setAsked(null)} />
     </>
   );

@@ -39,6 +39,14 @@ export const machine = {
     option: (type: string, specs: string, price: string) => `${type}: ${specs}, ${price}`,
     specs: (cpus: number, memory: string) => `${cpus} vCPU, ${memory}`,
   },
+  rebuild: {
+    title: (name: string) => `Rebuild ${name}?`,
+    submit: 'Rebuild',
+    lead: (gigabytes: number) =>
+      `All that is on its disk of ${gigabytes} GB is deleted, and it gets a new disk of the image. Its name, address, SSH keys and size stay.`,
+    image: 'Image',
+    done: (name: string) => `${name} has a new disk`,
+  },
   boot: 'Newest line of the console',
   keys: {
     title: 'Saved SSH keys',

@@ -28,6 +28,7 @@ export const machines = {
   restart: 'Restart',
   powerOff: 'Power off',
   change: 'Rename, tag or resize',
+  rebuild: 'Rebuild from an image',
   delete: 'Delete machine',
   openConsole: 'Open console',
   consoleOf: (name: string) => `Console of ${name}`,

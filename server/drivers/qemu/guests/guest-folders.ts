@@ -26,6 +26,8 @@ export interface GuestRecord {
   readonly uid: number | null;
   readonly boot: 'kernel' | 'disk';
   readonly diskFormat: 'raw' | 'qcow2';
+  /** Number of times the disk was replaced; missing: 0. */
+  readonly rebuilds?: number;
   /** Machine type that the guest sees, `pc-q35-7.2`; missing until a QEMU was available to choose it. */
   readonly machine?: string;
 }
@@ -78,6 +80,7 @@ export class GuestFolders {
     this.#uidBase = uidBase;
     this.#slotCount = slots;
     fs.mkdirSync(root, { recursive: true, mode: 0o700 });
+    for (const name of fs.readdirSync(root)) this.#finishReplacing(name);
     const names = fs.readdirSync(root);
     for (const name of names) {
       if (isId('vm', name)) this.#remember(readJson<GuestRecord>(join(root, name, RECORD)));
@@ -85,6 +88,15 @@ export class GuestFolders {
     for (const name of names) if (isId('vm', name) && !this.#records.has(name)) this.#takeIn(name);
     const left = names.filter((name) => name.startsWith(UNFINISHED) || name.startsWith(GONE));
     this.swept = Promise.allSettled(left.map((name) => removeTree(join(root, name))));
+  }
+
+  /** We were killed after the old folders went: the new ones are complete, and take their place. */
+  #finishReplacing(name: string): void {
+    const vmId = name.startsWith(UNFINISHED) ? name.slice(UNFINISHED.length) : '';
+    if (!isId('vm', vmId) || fs.existsSync(this.path(vmId))) return;
+    if (readJson<GuestRecord>(join(this.#root, name, RECORD))?.rebuilds === undefined) return;
+    fs.renameSync(join(this.#root, name), this.path(vmId));
+    syncFolder(this.#root);
   }
 
   #remember(record: GuestRecord | null): void {
@@ -141,24 +153,62 @@ export class GuestFolders {
     const slot = this.#freeSlot(guest.vmId);
     this.#slots.add(slot);
     const record = { ...guest, slot, uid: this.#uidBase === null ? null : this.#uidBase + slot };
-    const unfinished = join(this.#root, UNFINISHED + guest.vmId);
     try {
-      if (fs.existsSync(unfinished)) await this.swept;
+      await this.#fillNew(record, fill, (unfinished) => fs.renameSync(unfinished, this.path(guest.vmId)));
+    } catch (error) {
+      this.#slots.delete(slot);
+      throw error;
+    }
+    return record;
+  }
+
+  /**
+   * Replaces both folders of a guest that does not run, with all that is in them. On failure the old
+   * ones stay; after a crash it is the old ones or the new, once the next start has looked.
+   */
+  async replace(
+    record: GuestRecord & { readonly rebuilds: number },
+    fill: (folder: string, record: GuestRecord) => Promise<void>,
+  ): Promise<GuestRecord> {
+    const gone = join(this.#root, GONE + record.vmId);
+    const path = this.path(record.vmId);
+    await this.swept;
+    await removeTree(gone);
+    await this.#fillNew(record, fill, (unfinished) => {
+      fs.renameSync(path, gone);
+      try {
+        fs.renameSync(unfinished, path);
+      } catch (error) {
+        fs.renameSync(gone, path);
+        throw error;
+      }
+    });
+    await removeTree(gone);
+    return record;
+  }
+
+  async #fillNew(
+    record: GuestRecord,
+    fill: (folder: string, record: GuestRecord) => Promise<void>,
+    put: (unfinished: string) => void,
+  ): Promise<void> {
+    const unfinished = join(this.#root, UNFINISHED + record.vmId);
+    try {
+      await this.swept;
       const folder = join(unfinished, GUEST);
+      await removeTree(unfinished);
       fs.mkdirSync(folder, { recursive: true, mode: 0o700 });
       if (record.uid !== null) fs.chownSync(folder, record.uid, record.uid);
       await fill(folder, record);
       await syncAll(folder);
       writeDurableFile(join(unfinished, RECORD), JSON.stringify(record), 0o600);
-      fs.renameSync(unfinished, this.path(guest.vmId));
+      put(unfinished);
       syncFolder(this.#root);
     } catch (error) {
-      this.#slots.delete(slot);
       await removeTree(unfinished);
       throw error;
     }
     this.#records.set(record.vmId, record);
-    return record;
   }
 
   /** Stores the machine type of the guest. Lost only together with a start that was not acknowledged. */

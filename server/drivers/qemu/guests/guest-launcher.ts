@@ -269,6 +269,12 @@ export async function prepareGuest(
   const known = folders.find(vmId);
   try {
     if (known !== undefined ? !hasDisk(folders, known) : spec.hasRun === true) throw diskMissing();
+    const { rebuilds = 0 } = spec;
+    if (known !== undefined && rebuilds > (known.rebuilds ?? 0)) {
+      const { machine: _, ...kept } = known;
+      const made = await newGuest(programs, { spec, base });
+      return await folders.replace({ ...kept, ...made.about, rebuilds }, made.fill);
+    }
     if (known !== undefined) {
       const folder = folders.guestPath(vmId);
       lendBaseAgain(folder, base, known);
@@ -277,21 +283,31 @@ export async function prepareGuest(
       return known;
     }
     if (origin !== undefined) return await copyGuest(folders, { spec, origin, base });
-    const diskFormat = image.boot === 'kernel' ? 'raw' : 'qcow2';
-    const machine = (await programs.system())?.machine;
-    return await folders.create(
-      { vmId, uuid, boot: image.boot, diskFormat, ...(machine === undefined ? {} : { machine }) },
-      async (folder, { uid: owner }) => {
-        writeSeed(folder, spec, owner);
-        if (image.boot === 'kernel') return createRawDisk(folder, spec.diskGb, owner);
-        const qemuImg = await programs.image();
-        if (qemuImg === null) throw noQemuImg();
-        await createOverlay(folder, { base, format: image.format, diskGb: spec.diskGb, owner, qemuImg });
-      },
-    );
+    const { about, fill } = await newGuest(programs, { spec, base });
+    return await folders.create({ vmId, uuid, ...about, ...(rebuilds > 0 && { rebuilds }) }, fill);
   } catch (error) {
     throw asDiskError(error);
   }
+}
+
+/** The hardware of a new guest, and what fills its folder: a disk of the image, and the seed. */
+async function newGuest(
+  programs: PreparationDeps['programs'],
+  { spec, base }: { readonly spec: GuestSpec; readonly base: string },
+) {
+  const { image, diskGb } = spec;
+  const machine = (await programs.system())?.machine;
+  const diskFormat = image.boot === 'kernel' ? ('raw' as const) : ('qcow2' as const);
+  return {
+    about: { boot: image.boot, diskFormat, ...(machine === undefined ? {} : { machine }) },
+    fill: async (folder: string, { uid: owner }: GuestRecord) => {
+      writeSeed(folder, spec, owner);
+      if (image.boot === 'kernel') return createRawDisk(folder, diskGb, owner);
+      const qemuImg = await programs.image();
+      if (qemuImg === null) throw noQemuImg();
+      await createOverlay(folder, { base, format: image.format, diskGb, owner, qemuImg });
+    },
+  };
 }
 
 function hasDisk(folders: GuestFolders, { vmId, diskFormat }: GuestRecord): boolean {

@@ -179,6 +179,38 @@ test('folders: slots differ, are remembered, and what was left unfinished is rem
   assert.throws(() => again.path('../etc'));
 });
 
+test('folders: a guest is replaced whole, and killed in between it is the old one or the new', async () => {
+  const vms = join(root, 'replaced');
+  const vmId = `vm-${'7'.repeat(26)}`;
+  const uuid = '00000000-0000-4000-8000-000000000000';
+  const folders = new GuestFolders(vms, null);
+  const put = (text: string) => async (folder: string) => fs.writeFileSync(join(folder, 'disk'), text);
+  const old = await folders.create({ vmId, uuid, boot: 'disk', diskFormat: 'raw' }, put('old'));
+  const next = { ...old, diskFormat: 'qcow2' as const, rebuilds: 1 };
+  const failing = folders.replace(next, () => Promise.reject(new Error('no space')));
+  await assert.rejects(failing, /no space/);
+  const read = () => fs.readFileSync(join(vms, vmId, 'guest', 'disk'), 'utf8');
+  assert.deepEqual([read(), folders.find(vmId), fs.readdirSync(vms)], ['old', old, [vmId]]);
+  await folders.replace(next, put('new'));
+  assert.deepEqual([read(), folders.find(vmId), fs.readdirSync(vms)], ['new', next, [vmId]]);
+  // Killed while the next one was filled: it has no record yet.
+  const unfinished = join(vms, `.new-${vmId}`);
+  fs.mkdirSync(join(unfinished, 'guest'), { recursive: true });
+  fs.writeFileSync(join(unfinished, 'guest', 'disk'), 'half');
+  const early = new GuestFolders(vms, null);
+  await early.swept;
+  assert.deepEqual([read(), early.find(vmId), fs.readdirSync(vms)], ['new', next, [vmId]]);
+  // Killed between the two renames.
+  fs.mkdirSync(join(unfinished, 'guest'), { recursive: true });
+  fs.writeFileSync(join(unfinished, 'guest', 'disk'), 'third');
+  const third = { ...next, rebuilds: 2 };
+  fs.writeFileSync(join(unfinished, 'spec.json'), JSON.stringify(third));
+  fs.renameSync(join(vms, vmId), join(vms, `.gone-${vmId}`));
+  const late = new GuestFolders(vms, null);
+  await late.swept;
+  assert.deepEqual([read(), late.find(vmId), fs.readdirSync(vms)], ['third', third, [vmId]]);
+});
+
 test('no two guests share an address of this host', () => {
   const slots = [0, 1, 255, 256, 65_535, 65_536, SLOTS - 1];
   const addresses = new Set(slots.map(guestAddress));

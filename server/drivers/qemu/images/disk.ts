@@ -102,9 +102,11 @@ export async function growDisk(folder: string, { format, diskGb, owner, qemuImg 
       fs.ftruncateSync(fd, bytes);
       return fs.fsyncSync(fd);
     }
-    const size = Buffer.alloc(8);
-    fs.readSync(fd, size, 0, size.length, QCOW2_SIZE);
-    if (size.readBigUInt64BE(0) >= BigInt(bytes)) return;
+    const header = Buffer.alloc(QCOW2_SIZE + 8);
+    fs.readSync(fd, header, 0, header.length, 0);
+    // QEMU says better what is wrong with a damaged disk.
+    const isQcow2 = header.toString('latin1', 0, 4) === 'QFI\xfb';
+    if (!isQcow2 || header.readBigUInt64BE(QCOW2_SIZE) >= BigInt(bytes)) return;
   } finally {
     fs.closeSync(fd);
   }
