@@ -77,6 +77,7 @@ test('assigning a plan gives its credits at once, and each plan once a month', a
       vms: { limit: 3, used: 0 },
       vcpus: { limit: null, used: 0 },
       memory_mb: { limit: null, used: 0 },
+      disk_gb: { limit: null, used: 0 },
       storage_bytes: { limit: null, used: 0 },
       buckets: { limit: 2, used: 0 },
       databases: { limit: null, used: 0 },
