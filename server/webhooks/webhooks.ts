@@ -1,8 +1,7 @@
 /** Creates, finds, changes and deletes webhooks. */
 import type { Call, Principal } from '../calls/principal.ts';
-import type { Change, Changes } from '../metadata/change.ts';
+import { type Change, type Changes, turnAt } from '../metadata/change.ts';
 import { Listed, listRows } from '../metadata/list.ts';
-import { turnAt } from '../metadata/turns.ts';
 import { type Clock, formatTime, formatTimeOrNull } from '../platform/clock.ts';
 import { Counts } from '../platform/concurrency.ts';
 import { AppError, assertFields, type FieldProblem } from '../platform/errors.ts';

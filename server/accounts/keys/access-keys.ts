@@ -1,7 +1,6 @@
 /** Additional keys of an account, each with a name, scopes, limits and an S3 key pair. */
 import type { BucketLimit, Call, Principal, Scope } from '../../calls/principal.ts';
-import type { Changes } from '../../metadata/change.ts';
-import { turnAt } from '../../metadata/turns.ts';
+import { type Changes, turnAt } from '../../metadata/change.ts';
 import { type Clock, formatTime, formatTimeOrNull } from '../../platform/clock.ts';
 import { AppError, invalidField } from '../../platform/errors.ts';
 import { newId, randomBase62, randomSecret } from '../../platform/ids.ts';

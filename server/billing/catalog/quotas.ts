@@ -4,8 +4,8 @@
  */
 import { type Ages, Remembered } from '../../metadata/ages.ts';
 import type { Bus } from '../../metadata/bus.ts';
+import { turnAt } from '../../metadata/change.ts';
 import type { Statement } from '../../metadata/metadata.ts';
-import { turnAt } from '../../metadata/turns.ts';
 import { AppError } from '../../platform/errors.ts';
 import type { CatalogStore, Counts, QuotaRow } from './catalog-store.ts';
 

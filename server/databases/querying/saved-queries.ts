@@ -1,7 +1,6 @@
 /** Queries that an account keeps with a database, by name. They end with the database. */
 import type { Call, Principal } from '../../calls/principal.ts';
-import type { Changes } from '../../metadata/change.ts';
-import { turnAt } from '../../metadata/turns.ts';
+import { type Changes, turnAt } from '../../metadata/change.ts';
 import { type Clock, formatTime } from '../../platform/clock.ts';
 import { AppError } from '../../platform/errors.ts';
 import { newId } from '../../platform/ids.ts';

@@ -1,9 +1,8 @@
 /** Creates, finds, changes and deletes buckets. */
 import type { Call, Principal } from '../../calls/principal.ts';
-import type { Change, Changes } from '../../metadata/change.ts';
+import { type Change, type Changes, turnAt } from '../../metadata/change.ts';
 import { Listed, listRows } from '../../metadata/list.ts';
 import { REST_MS, type RestingNamesStore } from '../../metadata/resting-names-store.ts';
-import { turnAt } from '../../metadata/turns.ts';
 import { type Clock, formatTime } from '../../platform/clock.ts';
 import { AppError } from '../../platform/errors.ts';
 import { formatSize } from '../listing/entries.ts';

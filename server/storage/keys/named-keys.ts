@@ -3,8 +3,7 @@
  * under its name, and is itself sealed under the master key. Names belong to the account.
  */
 import type { Call, Principal } from '../../calls/principal.ts';
-import type { Changes } from '../../metadata/change.ts';
-import { turnAt } from '../../metadata/turns.ts';
+import { type Changes, turnAt } from '../../metadata/change.ts';
 import { type Clock, formatTime } from '../../platform/clock.ts';
 import { AppError } from '../../platform/errors.ts';
 import { randomSecret } from '../../platform/ids.ts';

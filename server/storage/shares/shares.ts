@@ -6,8 +6,7 @@
  */
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import { type Call, mayTouch, type Principal, permits } from '../../calls/principal.ts';
-import { BACKGROUND, type Changes, WriteBehind } from '../../metadata/change.ts';
-import { turnAt } from '../../metadata/turns.ts';
+import { BACKGROUND, type Changes, turnAt, WriteBehind } from '../../metadata/change.ts';
 import { type Clock, formatTime, formatTimeOrNull } from '../../platform/clock.ts';
 import { AppError, isAppError } from '../../platform/errors.ts';
 import { newId } from '../../platform/ids.ts';

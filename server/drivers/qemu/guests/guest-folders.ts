@@ -194,9 +194,11 @@ export class GuestFolders {
   ): Promise<void> {
     const unfinished = join(this.#root, UNFINISHED + record.vmId);
     try {
-      await this.swept;
+      if (fs.existsSync(unfinished)) {
+        await this.swept;
+        await removeTree(unfinished);
+      }
       const folder = join(unfinished, GUEST);
-      await removeTree(unfinished);
       fs.mkdirSync(folder, { recursive: true, mode: 0o700 });
       if (record.uid !== null) fs.chownSync(folder, record.uid, record.uid);
       await fill(folder, record);
