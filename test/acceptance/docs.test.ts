@@ -26,6 +26,7 @@ const folder = mkdtempSync(join(tmpdir(), 'cloudlet-test-'));
 after(() => rmSync(folder, { recursive: true, force: true }));
 writeFileSync(join(folder, '.curlrc'), 'silent\nmax-time = 120\nwrite-out = "\\n%{http_code}"\n');
 for (const name of ['photo.jpg', '2026.zip.1', 'debian-12.qcow2']) writeFileSync(join(folder, name), 'bytes');
+writeFileSync(join(folder, 'orders.csv'), 'id,total\n7,12\n');
 
 interface Printed {
   readonly id: string;
