@@ -101,6 +101,15 @@ for (const { engine, skip, bytes, many } of ENGINES)
       );
     });
 
+    test('fields may have the names of what every object has', async () => {
+      const text = 'constructor,toString,hasOwnProperty\n1,2,3\n';
+      const { columns } = await imported(text, { table: 'odd' });
+      const names = columns.map(({ name }: { name: string }) => name);
+      assert.deepEqual(names, ['constructor', 'toString', 'hasOwnProperty']);
+      const added = await imported('[{"constructor":4},{"toString":5}]', { table: 'odd' });
+      assert.equal(added.rows, 2);
+    });
+
     test('what was exported comes back equal, as CSV and as JSON, however hostile', async () => {
       const columns = `id int PRIMARY KEY, ${quote}we,ird x${quote} int, t ${many}, b ${bytes}`;
       await run(user, path, `CREATE TABLE sent (${columns})`);

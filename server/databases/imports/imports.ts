@@ -136,7 +136,7 @@ function planOf(
   const guessed = beginning.slice(0, GUESSED_ROWS);
   const present = new Map(table?.columns.map((column) => [column.name, column]));
   const columns = fields.map((field, at) => {
-    const choice = chosen[field];
+    const choice = Object.hasOwn(chosen, field) ? chosen[field] : undefined;
     const isGenerated = present.get(field)?.generated === true;
     if (choice === null || (choice === undefined && isGenerated))
       return { field, name: null, type: null, convert: (value: unknown) => value };
