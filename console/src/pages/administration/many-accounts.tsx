@@ -18,6 +18,7 @@ import { cloud } from '../../cloud.ts';
 import { useDownloads } from '../../parts/commands/download.ts';
 import { Dialog } from '../../parts/forms/dialog.tsx';
 import { Warning } from '../../parts/forms/warning.tsx';
+import { OutcomeList } from '../../parts/tables/outcome-list.tsx';
 import { type Outcomes, useMany } from '../../parts/tables/use-many.ts';
 import { exportTarget } from '../../parts/take-along.tsx';
 import { listsText as lists } from '../../texts/lists-text.ts';
@@ -164,47 +165,27 @@ interface OutcomeProps {
   readonly hasExports: boolean;
 }
 
-/** A line for each account. */
+/** A line for each account, with its export before a removal. */
 function Outcome({ accounts, outcomes, hasExports }: OutcomeProps) {
   const download = useDownloads();
-  return (
-    // It scrolls but contains no button, so it must be focusable for the keyboard.
-    <Stack
-      component="ul"
-      aria-label={administration.accounts}
-      tabIndex={0}
-      gap={4}
-      p={0}
-      m={0}
-      mah="40vh"
-      style={{ overflowY: 'auto', listStyle: 'none' }}
+  const exportButton = ({ id, username }: AdminAccount) => (
+    <ActionIcon
+      variant="subtle"
+      color="gray"
+      aria-label={words.exportOf(username)}
+      onClick={() => download.mutate(async () => exportTarget(id, false))}
     >
-      {accounts.map(({ id, username }) => {
-        const outcome = outcomes.get(id);
-        return (
-          <Group component="li" key={id} gap="xs" wrap="nowrap" align="flex-start" mih={28}>
-            {hasExports && outcome !== 'done' && (
-              <ActionIcon
-                variant="subtle"
-                color="gray"
-                aria-label={words.exportOf(username)}
-                onClick={() => download.mutate(async () => exportTarget(id, false))}
-              >
-                <ArrowDownTrayIcon width={18} aria-hidden />
-              </ActionIcon>
-            )}
-            <Text size="sm" fw={550} style={{ overflowWrap: 'anywhere' }}>
-              {username}
-            </Text>
-            {outcome === 'done' && <Text size="sm">{lists.done}</Text>}
-            {typeof outcome === 'object' && (
-              <Text size="sm" c="var(--wrong)" style={{ overflowWrap: 'anywhere' }}>
-                {outcome.refusal}
-              </Text>
-            )}
-          </Group>
-        );
-      })}
-    </Stack>
+      <ArrowDownTrayIcon width={18} aria-hidden />
+    </ActionIcon>
+  );
+  return (
+    <OutcomeList
+      label={administration.accounts}
+      items={accounts}
+      keyOf={({ id }) => id}
+      nameOf={({ username }) => username}
+      outcomes={outcomes}
+      {...(hasExports && { before: exportButton })}
+    />
   );
 }

@@ -5,6 +5,7 @@ import { type FormEvent, useState } from 'react';
 import type { Vm } from '../../../../../sdk/index.ts';
 import { cloud } from '../../../cloud.ts';
 import { Dialog } from '../../../parts/forms/dialog.tsx';
+import { OutcomeList } from '../../../parts/tables/outcome-list.tsx';
 import { useMany } from '../../../parts/tables/use-many.ts';
 import { listsText as lists } from '../../../texts/lists-text.ts';
 import { machineText } from '../../../texts/machine-text.ts';
@@ -69,24 +70,13 @@ export function ManyMachines({ action, machines, onClose }: ManyMachinesProps) {
           <Text size="sm" role="status">
             {isBegun ? lists.outcome(done, failed, machines.length) : ''}
           </Text>
-          <Stack component="ul" tabIndex={0} gap={4} p={0} m={0} mah="40vh" style={LIST_STYLE}>
-            {machines.map(({ vm_id: id, name }) => {
-              const outcome = outcomes.get(id);
-              return (
-                <Group component="li" key={id} gap="xs" wrap="nowrap" align="flex-start">
-                  <Text size="sm" fw={550} style={{ overflowWrap: 'anywhere' }}>
-                    {name}
-                  </Text>
-                  {outcome === 'done' && <Text size="sm">{lists.done}</Text>}
-                  {typeof outcome === 'object' && (
-                    <Text size="sm" c="var(--wrong)" style={{ overflowWrap: 'anywhere' }}>
-                      {outcome.refusal}
-                    </Text>
-                  )}
-                </Group>
-              );
-            })}
-          </Stack>
+          <OutcomeList
+            label={text.machines.title}
+            items={machines}
+            keyOf={({ vm_id: id }) => id}
+            nameOf={({ name }) => name}
+            outcomes={outcomes}
+          />
           <Group justify="flex-end">
             <Button variant="default" data-autofocus onClick={close}>
               {isBegun ? lists.close : text.shell.cancel}
@@ -107,5 +97,3 @@ export function ManyMachines({ action, machines, onClose }: ManyMachinesProps) {
     </Dialog>
   );
 }
-
-const LIST_STYLE = { overflowY: 'auto', listStyle: 'none' } as const;

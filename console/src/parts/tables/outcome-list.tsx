@@ -1,0 +1,51 @@
+/** A line for each resource of an action for many: its name, and the outcome once there is one. */
+import { Group, Stack, Text } from '@mantine/core';
+import type { Key, ReactNode } from 'react';
+import { listsText as words } from '../../texts/lists-text.ts';
+import type { Outcomes } from './use-many.ts';
+
+interface OutcomeListProps<Item> {
+  /** What the list contains, for screen readers. */
+  readonly label: string;
+  readonly items: readonly Item[];
+  readonly keyOf: (item: Item) => Key;
+  readonly nameOf: (item: Item) => string;
+  readonly outcomes: Outcomes;
+  /** Before the name of what is not done. */
+  readonly before?: (item: Item) => ReactNode;
+}
+
+export function OutcomeList<Item>(props: OutcomeListProps<Item>) {
+  const { label, items, keyOf, nameOf, outcomes, before } = props;
+  return (
+    // It scrolls and may contain no button, so it must be focusable for the keyboard.
+    <Stack
+      component="ul"
+      aria-label={label}
+      tabIndex={0}
+      gap={4}
+      p={0}
+      m={0}
+      mah="40vh"
+      style={{ overflowY: 'auto', listStyle: 'none' }}
+    >
+      {items.map((item) => {
+        const outcome = outcomes.get(keyOf(item));
+        return (
+          <Group component="li" key={keyOf(item)} gap="xs" wrap="nowrap" align="flex-start" mih={28}>
+            {outcome !== 'done' && before?.(item)}
+            <Text size="sm" fw={550} style={{ overflowWrap: 'anywhere' }}>
+              {nameOf(item)}
+            </Text>
+            {outcome === 'done' && <Text size="sm">{words.done}</Text>}
+            {typeof outcome === 'object' && (
+              <Text size="sm" c="var(--wrong)" style={{ overflowWrap: 'anywhere' }}>
+                {outcome.refusal}
+              </Text>
+            )}
+          </Group>
+        );
+      })}
+    </Stack>
+  );
+}
