@@ -5,7 +5,7 @@ import { listsText as words } from '../../texts/lists-text.ts';
 import type { Outcomes } from './use-many.ts';
 
 interface OutcomeListProps<Item> {
-  /** What the list contains, for screen readers. */
+  /** Name of the list for screen readers. */
   readonly label: string;
   readonly items: readonly Item[];
   readonly keyOf: (item: Item) => Key;
