@@ -114,7 +114,13 @@ async function send(rowExports: RowExports, { principal, params, query, request,
     reply.hijack();
     raw.writeHead(200, headers);
     return async (bytes: Uint8Array) => {
-      if (bytes.length > 0 && !raw.write(bytes)) await Promise.race([once(raw, 'drain'), once(raw, 'close')]);
+      if (bytes.length === 0 || raw.write(bytes)) return;
+      // Its listeners go with each wait: a slow client makes thousands.
+      const wait = new AbortController();
+      const { signal } = wait;
+      await Promise.race([once(raw, 'drain', { signal }), once(raw, 'close', { signal })]).finally(() =>
+        wait.abort(),
+      );
     };
   };
   const wanted = { table, schema, format: format as ExportFormat, signal: closeOf(reply), open };
