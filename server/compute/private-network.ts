@@ -42,7 +42,10 @@ export interface NetworkServices {
     readonly number: number;
     readonly port: number;
   }): Promise<Duplex | 'data' | null>;
-  /** The URI, with password, of the account's database with that name; null: none. */
+  /**
+   * The URI, with password, of the account's database with that name; null: none. Throws while it is
+   * unknown.
+   */
   uri(accountId: number, name: string): Promise<string | null>;
 }
 

@@ -13,6 +13,7 @@ import { VmStore } from '../compute/machines/vm-store.ts';
 import { assembleCompute } from '../compute/part.ts';
 import { PublishedPorts, type PublishingRules } from '../compute/ports/published-ports.ts';
 import { PublishedPortsStore } from '../compute/ports/published-ports-store.ts';
+import type { NetworkServices } from '../compute/private-network.ts';
 import { TcpListeners } from '../drivers/public-listeners/public-listeners.ts';
 import { SafeFetch } from '../drivers/safe-fetch/safe-fetch.ts';
 import { AGELESS } from '../metadata/ages.ts';
@@ -50,6 +51,8 @@ export interface ComputeOptions {
   /** Whether machines may open outbound connections. */
   readonly outbound?: boolean;
   readonly assertSpace?: (bytes: number) => void;
+  /** Where the account's only database is; default: it has none. */
+  readonly databaseUri?: NetworkServices['uri'];
   readonly descriptors?: OpenFiles;
   /** Wraps the stores, to fail there. */
   readonly wrapMetadata?: (metadata: Metadata) => Metadata;
@@ -177,7 +180,7 @@ async function openCompute({ engine, ...base }: ComputeBase, options: ComputeOpt
   });
   const parts = assembleCompute({
     published,
-    services: { find: async () => null, dial: async () => null, uri: async () => null },
+    services: servicesOf(options),
     points: { points: async () => [], during: () => Promise.reject(), find: async () => undefined },
     metadata,
     clock,
@@ -207,4 +210,9 @@ async function openCompute({ engine, ...base }: ComputeBase, options: ComputeOpt
     orphanGraceMs: TEST_ORPHAN_GRACE_MS,
   });
   return { ...parts, scripted, ingress, published, reports };
+}
+
+function servicesOf({ databaseUri }: ComputeOptions): NetworkServices {
+  const number = databaseUri === undefined ? null : 1;
+  return { find: async () => number, dial: async () => null, uri: databaseUri ?? (async () => null) };
 }

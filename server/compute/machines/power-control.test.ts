@@ -366,3 +366,22 @@ test('a machine that is started for ever keeps its first event and the newest', 
   assert.deepEqual(kept.slice(-3), ['stopped', 'started', 'stopped']);
   assert.equal(kept.length, EVENTS_KEPT + 2, 'the first, and one since');
 });
+
+test('a machine does not start without a database whose address is unknown for now', async () => {
+  let uri: () => Promise<string | null> = async () => 'postgresql://shop.db.internal/';
+  const other = await fixture.open({ databaseUri: () => uri() });
+  const input = { name: 'web', instance_type: 't2.micro', databases: ['shop'] };
+  const { vm_id } = await other.machines.create(ann, input);
+  uri = () => Promise.reject(new Error('the metadata are away'));
+  await assert.rejects(other.power.start(ann, vm_id), code('engine_unavailable'));
+  const { state, state_reason } = await other.machines.describe(ann.principal, vm_id);
+  assert.equal(state, 'created');
+  assert.equal(state_reason?.message, 'The address of the database shop cannot be read now');
+  assert.equal(fixture.engine.starts.includes(vm_id), false);
+  uri = async () => 'postgresql://shop.db.internal/';
+  assert.equal((await other.power.start(ann, vm_id)).state, 'running');
+  await other.power.stop(ann, vm_id);
+  // The database is gone.
+  uri = async () => null;
+  assert.equal((await other.power.start(ann, vm_id)).state, 'running');
+});

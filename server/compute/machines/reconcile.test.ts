@@ -267,3 +267,20 @@ test('an engine that cannot even list its guests is reported, and machines are a
   await cloud.supervisor.check();
   assert.equal(cloud.ingress.entries.get(vmId)?.isRunning, true);
 });
+
+test('a machine of a host that restarted waits for the address of its database', async () => {
+  const good = async () => 'postgresql://shop.db.internal/';
+  const first = await restart({ databaseUri: good });
+  const input = { name: 'web', instance_type: 't2.micro', databases: ['shop'] };
+  const { vm_id } = await first.machines.create(ann, input);
+  await first.power.start(ann, vm_id);
+  fixture.engine.losePower();
+  let uri: () => Promise<string | null> = () => Promise.reject(new AppError('engine_unavailable', 'away'));
+  const cloud = await restart({ databaseUri: () => uri() });
+  const starts = fixture.engine.starts.length;
+  assert.deepEqual(await read(cloud, vm_id), ['starting', 'host_restarted']);
+  uri = good;
+  await cloud.supervisor.check();
+  assert.equal((await read(cloud, vm_id))[0], 'running');
+  assert.equal(fixture.engine.starts.length, starts + 1);
+});

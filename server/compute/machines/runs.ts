@@ -1,5 +1,5 @@
 /** One run of a guest, from start to end, in the engine and in the row. Callers hold the machine's lock. */
-import type { Recorder } from '../../metadata/change.ts';
+import { BACKGROUND, type Recorder } from '../../metadata/change.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { AppError, type ErrorCode } from '../../platform/errors.ts';
 import { type Reason, reasonOf } from '../../resources/row-change.ts';
@@ -98,8 +98,11 @@ export class Runs {
   async boot(row: VmRow, { before, call, since }: BootOptions): Promise<VmRow> {
     const { hypervisor, lifecycle, clock, exposures } = this.#deps;
     let run: NewRun;
+    const spec = this.#specOf(row);
+    // A repair leaves the row as it is, so that the next round tries again.
+    if (call === BACKGROUND) await spec;
     try {
-      const { handle, accel, accelReason } = await hypervisor.start(await this.#specOf(row));
+      const { handle, accel, accelReason } = await hypervisor.start(await spec);
       run = { handle, accel, accel_reason: accelReason, started_at: since ?? clock.now() };
     } catch (error) {
       await lifecycle.apply(row, { event: backTo(before, error), desired: 'stopped', reason: whyNot(error) });
@@ -120,11 +123,13 @@ export class Runs {
     return row.databases === null ? spec : { ...spec, databaseUris: await this.#urisOf(row, row.databases) };
   }
 
-  /** A deleted database is omitted; the machine starts anyway. */
+  /** A deleted database is omitted. Throws when it is unknown for now: a guest reads them once. */
   async #urisOf({ account_id }: VmRow, names: string): Promise<Readonly<Record<string, string>>> {
     const uris: Record<string, string> = {};
     for (const name of JSON.parse(names) as string[]) {
-      const uri = await this.#deps.services.uri(account_id, name).catch(() => null);
+      const uri = await this.#deps.services.uri(account_id, name).catch((error: unknown) => {
+        throw unknownDatabase(name, error);
+      });
       if (uri !== null) uris[variableOf(name)] = uri;
     }
     return uris;
@@ -203,6 +208,14 @@ function backTo(before: VmState, error: unknown): 'not_started' | 'not_started_n
   const isPassing = error instanceof AppError && PASSING.includes(error.code);
   if (!isPassing || before === 'error') return 'failed';
   return before === 'created' ? 'not_started_new' : 'not_started';
+}
+
+function unknownDatabase(name: string, cause: unknown): AppError {
+  const why = cause instanceof AppError ? `: ${cause.message}` : '';
+  return new AppError('engine_unavailable', `The address of the database ${name} cannot be read now${why}`, {
+    hint: 'retry in a moment; a machine without `databases` starts without them',
+    cause,
+  });
 }
 
 /** Exposes the text of AppErrors only. */

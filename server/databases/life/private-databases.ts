@@ -4,7 +4,7 @@ import type { DatabaseViews } from '../database-view.ts';
 import type { Engines } from '../engines.ts';
 import type { DatabaseRow, DatabaseStore } from '../store.ts';
 import type { Lifecycle } from './lifecycle.ts';
-import { isOpen } from './states.ts';
+import { isOpen, notReady } from './states.ts';
 
 export interface PrivateDatabasesDeps {
   readonly store: Pick<DatabaseStore, 'find' | 'findNamed' | 'findNumbered'>;
@@ -44,7 +44,9 @@ export class PrivateDatabases {
     const { store, lifecycle, views } = this.#deps;
     const row = await store.findNamed(accountId, name);
     if (row === undefined) return null;
-    return (await views.connection(row, lifecycle.passwordOf(row))).private_uri;
+    const { uri, private_uri } = await views.connection(row, lifecycle.passwordOf(row));
+    if (uri === '') throw notReady(row);
+    return private_uri;
   }
 
   /** Ends connections to suspended or deleted databases. Call every second or two. */

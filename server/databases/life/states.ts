@@ -75,7 +75,14 @@ export function assertReady(row: { readonly name: string; readonly state: Databa
   if (row.state !== 'ready') throw notReady(row);
 }
 
-function notReady({ name, state }: { readonly name: string; readonly state: DatabaseState }): AppError {
+/** The refusal for a database that is not open. */
+export function notReady({
+  name,
+  state,
+}: {
+  readonly name: string;
+  readonly state: DatabaseState;
+}): AppError {
   const what = {
     creating: 'is still being created',
     ready: 'is ready',

@@ -20,9 +20,12 @@ export interface DataOrigin {
 export type ThreadCall =
   | { readonly kind: 'connect'; readonly member: Member; readonly path: string }
   | { readonly kind: 'disconnect'; readonly vmId: string }
-  | { readonly kind: 'found'; readonly id: number; readonly number: number | null }
+  | { readonly kind: 'found'; readonly id: number; readonly number: Found }
   | { readonly kind: 'keys'; readonly id: number; readonly keys: readonly string[] }
   | { readonly kind: 'dialed'; readonly id: number; readonly target: DialTarget };
+
+/** The number of a database by its name; null: there is none; `unknown`: it could not be looked up. */
+export type Found = number | null | 'unknown';
 
 /** How a database is reached; null: refused. */
 export type DialTarget = MessagePort | 'data' | null;
@@ -87,11 +90,18 @@ async function dialDatabase(machinePort: SwitchPort, number: number, toPort: num
   return target === null ? null : new ThreadStream(target);
 }
 
+/** Rejects while it is unknown: the guest gets no answer, and asks again. */
+async function findDatabase(accountId: number, name: string): Promise<number | null> {
+  const found = await ask<Found>((id) => ({ kind: 'find', id, accountId, name }));
+  if (found === 'unknown') throw new Error('the name cannot be looked up now');
+  return found;
+}
+
 function networkOf(accountId: number): AccountNetwork {
   const known = networks.get(accountId);
   if (known !== undefined) return known;
   const network = new AccountNetwork({
-    findDatabase: (name) => ask((id) => ({ kind: 'find', id, accountId, name })),
+    findDatabase: (name) => findDatabase(accountId, name),
     dialDatabase,
     dialData,
     keysFor: ({ member: { vmId } }) => ask((id) => ({ kind: 'keys', id, accountId, vmId })),

@@ -5,7 +5,7 @@ import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { FLAG, ipNumber, segmentFrame } from '../../../libs/net/index.ts';
+import { datagramFrame, FLAG, ipNumber, segmentFrame } from '../../../libs/net/index.ts';
 import { eventually } from '../../testing/eventually.ts';
 import { PrivateNetworks } from './private-networks.ts';
 
@@ -89,6 +89,44 @@ test('machines of one account take the data origin from nobody', async (t) => {
   await eventually(() => told('other', 'opened') === 1);
   assert.equal(told('other', 'reset'), 0);
   await eventually(() => told('greedy', 'reset') === 3);
+});
+
+test('a name that cannot be looked up is not said to be absent', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'cloudlet-network-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  let wire: Socket | undefined;
+  let heard = Buffer.alloc(0);
+  const guest = createServer((socket) => {
+    wire = socket.on('error', () => {});
+    wire.on('data', (bytes: Buffer) => {
+      heard = Buffer.concat([heard, bytes]);
+    });
+  }).listen(join(folder, 'web'));
+  const find = async (_: number, name: string) => {
+    if (name === 'away') throw new Error('the metadata are away');
+    return name === 'shop' ? 1 : null;
+  };
+  const networks = new PrivateNetworks({
+    socketOf: (vmId) => ({ path: join(folder, vmId), close: () => {} }),
+    services: { find, dial: async () => null, uri: async () => null },
+    keysOf: async () => [],
+    data: () => ({ host: '127.0.0.1', port: 1, maxConnections: 1 }),
+    warn: (text) => assert.fail(text),
+  });
+  t.after(() => networks.close().then(() => guest.close()));
+  const member = { vmId: 'web', accountId: 1, run: 'first', hostname: 'web', mac: '56:00:00:00:00:01' };
+  await networks.sync([{ ...member, address: '10.80.0.1' }]);
+  const ask = (name: string) => {
+    const labels = [name, 'db', 'internal'].flatMap((label) => [label.length, ...Buffer.from(label)]);
+    const payload = Buffer.from([0x12, 0x34, 0x01, 0x20, 0, 1, 0, 0, 0, 0, 0, 0, ...labels, 0, 0, 1, 0, 1]);
+    const link = { from: Buffer.from('560000000001', 'hex'), to: Buffer.from('5a0000000001', 'hex') };
+    const ends = { from: ipNumber('10.80.0.1'), fromPort: 7, to: ipNumber('10.64.0.1'), toPort: 53 };
+    wire?.write(datagramFrame(link, { ...ends, payload }));
+  };
+  const hasHeard = (name: string) => heard.includes(Buffer.from([name.length, ...Buffer.from(name)]));
+  for (const name of ['away', 'none', 'shop']) ask(name);
+  await eventually(() => hasHeard('none') && hasHeard('shop'));
+  assert.equal(hasHeard('away'), false);
 });
 
 /** Flags of the segments in bytes of the wire to a guest. */

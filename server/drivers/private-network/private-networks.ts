@@ -110,7 +110,7 @@ export class PrivateNetworks implements PrivateSwitch {
     else if (message.kind === 'lost') this.#forget(message.vmId);
     else if (message.kind === 'find') {
       const { id, accountId, name } = message;
-      const number = await this.#deps.services.find(accountId, name).catch(() => null);
+      const number = await this.#deps.services.find(accountId, name).catch(() => 'unknown' as const);
       this.#tell({ kind: 'found', id, number });
     } else if (message.kind === 'keys') {
       const { id, accountId, vmId } = message;
