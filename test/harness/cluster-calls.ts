@@ -1,6 +1,7 @@
 /** Calls to the nodes of a cluster of which some are killed, as a client behind a proxy makes them. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ADMIN_KEY, type CloudProcess } from './cloud-process.ts';
+import { OpenWork } from './open-work.ts';
 
 type Place = Pick<CloudProcess, 'api'>;
 
@@ -18,7 +19,7 @@ export interface Call {
 export type Method = 'GET' | 'POST' | 'DELETE' | 'PATCH';
 
 /** An answer may take as long as an outcome is asked for. */
-const CALL_MS = 45_000;
+export const CALL_MS = 45_000;
 const GIVE_UP_MS = 120_000;
 const KEY = { 'x-api-key': ADMIN_KEY };
 
@@ -26,6 +27,7 @@ export class ClusterCalls {
   readonly nodes: readonly CloudProcess[];
   /** Nodes that are being killed, stopped or cut off: nothing is asked there that must be true at once. */
   readonly troubled = new Set<CloudProcess>();
+  readonly open = new OpenWork();
   readonly #proxy: Place | undefined;
   #number = 0;
 
@@ -47,7 +49,11 @@ export class ClusterCalls {
   }
 
   /** The same at the nodes that `place` gives. */
-  async mustAt(place: () => Place, [method, path]: [Method, string], call: Call = {}): Promise<Answer> {
+  mustAt(place: () => Place, line: [Method, string], call: Call = {}): Promise<Answer> {
+    return this.open.named(line.join(' '), () => this.#mustAt(place, line, call));
+  }
+
+  async #mustAt(place: () => Place, [method, path]: [Method, string], call: Call): Promise<Answer> {
     const began = performance.now();
     const key = method === 'GET' ? {} : { 'idempotency-key': `key-${this.next()}` };
     const whole = { ...call, headers: { ...KEY, ...key, ...call.headers } };

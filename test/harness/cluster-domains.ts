@@ -1,7 +1,7 @@
 /** Load of further domains on a cluster, for ClusterLoad: S3, money, and a database at the host node. */
 import { GetObjectCommand, PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
 import type { CloudProcess } from './cloud-process.ts';
-import { ask, type ClusterCalls } from './cluster-calls.ts';
+import { ask, CALL_MS, type ClusterCalls } from './cluster-calls.ts';
 
 const BUCKET = 'kept-by-s3';
 const CREDITS = 0.25;
@@ -36,8 +36,8 @@ export class ClusterDomains {
     await this.#query('CREATE TABLE numbers (number INTEGER PRIMARY KEY)');
   }
 
-  get steps(): readonly (() => Promise<void>)[] {
-    return [() => this.#putObject(), () => this.#credit(), () => this.#insert()];
+  get steps(): Readonly<Record<string, () => Promise<void>>> {
+    return { put: () => this.#putObject(), credit: () => this.#credit(), insert: () => this.#insert() };
   }
 
   /** Compares with what each node says; to be called once all are up. */
@@ -72,7 +72,7 @@ export class ClusterDomains {
     if (node === undefined) return;
     const put = new PutObjectCommand({ Bucket: BUCKET, Key: key, Body: body });
     const isStored = await this.#clientAt(node)
-      .send(put)
+      .send(put, { abortSignal: AbortSignal.timeout(CALL_MS) })
       .then(
         () => true,
         (error) => this.#refused(error, `S3 PUT ${key}`),
@@ -132,7 +132,9 @@ export class ClusterDomains {
   }
 
   async #get(node: CloudProcess, Key: string): Promise<string> {
-    const { Body } = await this.#clientAt(node).send(new GetObjectCommand({ Bucket: BUCKET, Key }));
+    const get = new GetObjectCommand({ Bucket: BUCKET, Key });
+    const abortSignal = AbortSignal.timeout(CALL_MS);
+    const { Body } = await this.#clientAt(node).send(get, { abortSignal });
     return Body?.transformToString() ?? '';
   }
 

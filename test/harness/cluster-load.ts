@@ -4,13 +4,18 @@
  * proxy does.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { patienceMs } from '../../server/platform/host/host-facts.ts';
 import type { CloudProcess } from './cloud-process.ts';
 import { type Answer, ask, type Call, ClusterCalls, type Method } from './cluster-calls.ts';
 import { ClusterDomains } from './cluster-domains.ts';
 import { ExpiringLoad } from './expiring-load.ts';
+import type { OpenWork } from './open-work.ts';
+import { eventually } from './waiting.ts';
 import type { Received, WebhookReceiver } from './webhook-receiver.ts';
 
 const BUCKET = 'kept';
+/** A node that is in no trouble answers long before. */
+const NEVER_MS = 60_000;
 
 interface How {
   /** URL in front of all nodes, for calls that any may answer. */
@@ -43,35 +48,43 @@ export class ClusterLoad {
     return this.#calls.troubled;
   }
 
+  get open(): OpenWork {
+    return this.#calls.open;
+  }
+
   /** Done of each kind. */
   get done(): Readonly<Record<string, number>> {
     const stored = this.#expiring === undefined ? {} : { expiring: this.#expiring.stored };
     return { ...this.counts, ...this.#domains?.counts, ...stored };
   }
 
-  /** Loads the cluster until `work` has ended, then until each call has. */
+  /** Loads the cluster until `work` has ended, then until each call has. SIGUSR2 prints what is open. */
   async during(receiver: WebhookReceiver, work: () => Promise<void>): Promise<void> {
     await this.#must('POST', '/api/buckets', { json: { name: BUCKET } });
     const hook = await this.#must('POST', '/api/webhooks', { json: { url: receiver.url, events: ['*'] } });
     const webhook = JSON.parse(hook.text).id as string;
     await this.#domains?.prepare();
     await this.#expiring?.prepare();
-    const loops = [
-      ...(this.#domains?.steps ?? []),
-      ...(this.#expiring === undefined ? [] : [() => (this.#expiring as ExpiringLoad).store()]),
-      () => this.#upload(),
-      () => this.#upload(),
-      () => this.#remove(),
-      () => this.#pair(),
-      () => this.#register(),
-      () => this.#revoke(),
-      () => this.#event(webhook),
-    ].map((step) => this.#repeat(step));
+    const steps: Record<string, () => Promise<void>> = {
+      ...this.#domains?.steps,
+      upload: () => this.#upload(),
+      'another upload': () => this.#upload(),
+      remove: () => this.#remove(),
+      pair: () => this.#pair(),
+      register: () => this.#register(),
+      revoke: () => this.#revoke(),
+      event: () => this.#event(webhook),
+    };
+    const expiring = this.#expiring;
+    if (expiring !== undefined) steps.expiring = () => expiring.store();
+    const loops = Object.entries(steps).map(([name, step]) => this.#repeat(name, step));
+    const noMoreLists = this.open.listOnSignal();
     try {
       await work();
     } finally {
       this.#isOver = true;
-      await Promise.all(loops);
+      await this.open.all(loops);
+      noMoreLists();
     }
   }
 
@@ -130,18 +143,17 @@ export class ClusterLoad {
 
   async #checkLedger(node: CloudProcess): Promise<void> {
     await ask(node, 'POST /api/admin/ledger/verify', { json: {} });
-    for (;;) {
+    await eventually('the ledger is verified', async () => {
       const { text } = await ask(node, 'GET /api/admin/ledger/verify');
       const { running, problem } = JSON.parse(text) as { running: boolean; problem: string | null };
       if (problem !== null) this.faults.push(`the ledger: ${problem}`);
-      if (!running) return;
-      await sleep(200);
-    }
+      return !running;
+    });
   }
 
-  async #repeat(step: () => Promise<void>): Promise<void> {
+  async #repeat(name: string, step: () => Promise<void>): Promise<void> {
     while (!this.#isOver) {
-      await step().catch((error: unknown) => this.faults.push(String(error)));
+      await this.open.named(name, step).catch((error: unknown) => this.faults.push(`${name}: ${error}`));
       await sleep(20);
     }
   }
@@ -236,17 +248,27 @@ export class ClusterLoad {
     if (status >= 300) return void this.faults.push(`revoke: ${status}`);
     const began = performance.now();
     for (const node of this.#nodes) {
-      for (;;) {
-        if (this.troubled.has(node)) break;
-        // A node may stand still with a call that it has let in.
-        const askedMs = performance.now() - began;
-        const answer = await ask(node, 'GET /api/buckets', { headers }).catch(() => null);
-        if (answer?.status === 401) break;
-        if (answer?.status === 200) this.worstRevocationMs = Math.max(this.worstRevocationMs, askedMs);
-        await sleep(50);
-      }
+      const where = `key ${id} refused by ${node.api}`;
+      await this.open.named(where, () => this.#refusedBy(node, headers, began));
     }
     this.counts.revocations++;
+  }
+
+  /** Until this node refuses the key, is in trouble, or has not refused it for so long that it never will. */
+  async #refusedBy(node: CloudProcess, headers: Record<string, string>, began: number): Promise<void> {
+    let last = 'nothing';
+    while (!this.troubled.has(node)) {
+      // A node may stand still with a call that it has let in.
+      const askedMs = performance.now() - began;
+      if (askedMs > patienceMs(NEVER_MS))
+        return void this.faults.push(`a deleted key is not refused by ${node.api}, which says ${last}`);
+      const answer = await ask(node, 'GET /api/buckets', { headers }).catch(String);
+      if (typeof answer === 'object' && answer.status === 401) return;
+      last = typeof answer === 'object' ? `${answer.status} ${answer.text.slice(0, 200)}` : answer;
+      if (typeof answer === 'object' && answer.status === 200)
+        this.worstRevocationMs = Math.max(this.worstRevocationMs, askedMs);
+      await sleep(50);
+    }
   }
 
   async #event(webhook: string): Promise<void> {
