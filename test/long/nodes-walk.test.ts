@@ -41,7 +41,7 @@ const BODIES: Readonly<Record<string, (side: Side) => unknown>> = {
   createShare: ({ name }) => ({ bucket: `walked-${name}`, name: 'a.txt' }),
   createTicket: () => ({ path: '/api/account' }),
   readDatabaseRows: () => ({ table: 'notes' }),
-  changeDatabaseRows: () => ({ table: 'notes', changes: [{ action: 'insert', set: { text: 'b' } }] }),
+  changeDatabaseRows: () => ({ table: 'notes', changes: [{ action: 'insert', values: { text: 'b' } }] }),
   createBucket: ({ name }) => ({ name: `new-at-${name}` }),
   adminCreateAccount: ({ name }) => ({ username: `of-${name}`, email: `of-${name}@example.org` }),
   adminCreatePlan: ({ name }) => ({ name: `plan-${name}` }),
