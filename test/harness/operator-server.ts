@@ -10,6 +10,12 @@ export async function ownPostgresql(password: string) {
   return { port, url: url(USER, password), close };
 }
 
+/** An empty database for the metadata of a cloud. */
+export async function emptyMetadata() {
+  const { url, close } = await operatorPostgresql();
+  return { url: url('postgres', 'of-the-operator'), close };
+}
+
 export async function ownMariadb(password: string) {
   const { port, url, run, close } = await operatorMysql();
   const account = `${USER}@'%'`;
