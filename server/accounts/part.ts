@@ -155,6 +155,7 @@ export async function accountsPart({
     accountChanges,
     setupLinks: byLink.setupLinks,
     authenticator,
+    passwordChecks: checks,
     linkKeys: linkKeysOf(apiKeys, authenticator),
     sharePasswords: new GuardedPasswords({ passwords, throttle }),
     rightsHolders: new RightsHolders({ store, clock, apiKeys }),

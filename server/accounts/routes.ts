@@ -143,6 +143,7 @@ function ownAccountRoutes({ accounts, closings, secureCookies }: AccountRoutesDe
       path,
       name,
       audit: { kind: 'secret', hasEntry: showsKeyToSession },
+      oldSession: 'hidden',
       tag: 'accounts',
       summary: 'Show your account',
       description:

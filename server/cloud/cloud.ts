@@ -130,6 +130,8 @@ async function buildOn(base: Foundations, given: BuildOptions): Promise<Cloud> {
   const sockets = [updatesSocket(base.updates, base.tickets)];
   const meters = new Meters(clock);
   const system = buildSystem(options, { domains, base, meters });
+  const routesOf = () => parts.flatMap(({ routes = [] }) => routes);
+  const asked = { ...calls, passwords: accounts.passwordChecks, routesOf };
   // In start order; they stop in reverse.
   const parts: Part[] = [
     ...[
@@ -144,7 +146,7 @@ async function buildOn(base: Foundations, given: BuildOptions): Promise<Cloud> {
       domains.webhooks,
       credits,
     ],
-    ...[{ ...calls, routes: callsRoutes(calls), sockets }, system, nodesPart({ ...base, clock })],
+    ...[{ ...calls, routes: callsRoutes(asked), sockets }, system, nodesPart({ ...base, clock })],
   ];
   const control: ControlSockets = new WeakSet();
   const edges = await edgesOf(options, { base, addresses, domains, calls, parts, meters, control });
@@ -209,6 +211,7 @@ async function edgesOf(
     clock,
     log,
     accounts: accounts.authenticator,
+    passwords: accounts.passwordChecks,
     tickets: base.tickets,
     audit: audit.trail,
     apiRoutes: withDocuments(routes, { apiUrl, library: pages.referenceLibrary, holders }),

@@ -73,7 +73,7 @@ export function callsRoutes(deps: OperationRoutesDeps): Route[] {
   return [...operationRoutes(deps), ...updateRoutes()];
 }
 
-type CommonEdgeDeps = Pick<EdgeDeps, 'idempotency' | 'operations' | 'control' | 'audit'> &
+type CommonEdgeDeps = Pick<EdgeDeps, 'idempotency' | 'operations' | 'control' | 'audit' | 'passwords'> &
   Pick<DoorsDeps, 'clock' | 'log' | 'meters' | 'connections' | 'forwarding'> &
   Pick<WebSocketsDeps, 'accounts'> &
   Required<Pick<EdgeDeps, 'tickets'>>;

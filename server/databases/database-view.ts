@@ -12,7 +12,7 @@ import type { Connection, Database } from './schema.ts';
 import type { DatabaseRow } from './store.ts';
 
 export const MIB = 2 ** 20;
-const HIDDEN = '***';
+export const HIDDEN = '***';
 const UNKNOWN: Endpoint = { host: '', port: 0, tls: false, ca: null, uri: () => '' };
 const WAY_OUT =
   'copy what can still be read, then load the last dump (POST /api/databases/{id}/load) or restore an earlier state';

@@ -4,7 +4,7 @@ import type { Change } from '../metadata/change.ts';
 import { Listed, listRows, type Page } from '../metadata/list.ts';
 import { AppError, invalidField } from '../platform/errors.ts';
 import { writeConflict } from '../resources/row-change.ts';
-import { type DatabaseViews, MIB } from './database-view.ts';
+import { type DatabaseViews, HIDDEN, MIB } from './database-view.ts';
 import type { Engines } from './engines.ts';
 import type { DatabaseBilling } from './life/egress.ts';
 import { databaseExists, type Lifecycle } from './life/lifecycle.ts';
@@ -82,14 +82,19 @@ export class Databases {
   }
 
   /**
-   * Includes the password. `isVerified`: for connections with TLS that drivers verify. Throws
-   * `database_not_ready`, and `invalid_request` if there is no TLS.
+   * Includes the password, unless it is hidden. Throws `database_not_ready`, and `invalid_request` if there
+   * is no TLS.
    */
-  async credentials(principal: Principal, databaseId: string, isVerified = false): Promise<Credentials> {
+  async credentials(
+    principal: Principal,
+    databaseId: string,
+    { isVerified = false, isHidden = false }: Shown = {},
+  ): Promise<Credentials> {
     const { owned, lifecycle } = this.#deps;
     const row = await owned.findLive(principal, databaseId);
     assertReadable(row);
-    return this.#credentialsOf(row, lifecycle.passwordOf(row), isVerified);
+    const password = isHidden ? undefined : lifecycle.passwordOf(row);
+    return this.#credentialsOf(row, password, isVerified);
   }
 
   /**
@@ -169,7 +174,11 @@ export class Databases {
     }
   }
 
-  async #credentialsOf(row: DatabaseRow, password: string, isVerified = false): Promise<Credentials> {
+  async #credentialsOf(
+    row: DatabaseRow,
+    password: string | undefined,
+    isVerified = false,
+  ): Promise<Credentials> {
     const { engines, lifecycle, views } = this.#deps;
     const usual = await engines.get(row.engine).endpoint(lifecycle.inEngine(row));
     const endpoint = isVerified ? (usual.verified ?? usual) : usual;
@@ -178,7 +187,7 @@ export class Databases {
     const { ca } = endpoint;
     const connection = await views.connection(row, password, endpoint);
     const { uri, tls } = connection;
-    const target = { uri, password, tls, hasCa: ca !== null };
+    const target = { uri, password: password ?? HIDDEN, tls, hasCa: ca !== null };
     const about = engines.about(row.engine);
     return { connection, snippets: about.snippets(target), frameworks: about.frameworks(target), ca };
   }
@@ -190,6 +199,13 @@ export class Databases {
       throw invalidField('size_limit_mb', `must be at most ${maxSizeMb} on this cloud`);
     return megabytes * MIB;
   }
+}
+
+interface Shown {
+  /** For connections with TLS that drivers verify. */
+  readonly isVerified?: boolean;
+  /** `***` stands for the password. */
+  readonly isHidden?: boolean;
 }
 
 /** A new limit sets the state by size immediately, without the margin that reopening needs. */

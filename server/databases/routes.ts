@@ -1,4 +1,5 @@
 /** Databases over REST. */
+import type { Principal } from '../calls/principal.ts';
 import { listPage, rowIdCursor } from '../http/list-page.ts';
 import { defineRoute, type Route } from '../http/route.ts';
 import { MetricsQuery } from '../metadata/sample-history.ts';
@@ -131,6 +132,7 @@ function findRoutes({ databases, creation }: DatabaseRoutesDeps): Route[] {
       path: '/api/databases',
       name: 'createDatabase',
       audit: { kind: 'secret', detail: ['name', 'engine'] },
+      oldSession: 'new',
       livesOn: 'host',
       tag: 'databases',
       summary: 'Create a database',
@@ -247,20 +249,25 @@ function changeRoutes({ databases }: DatabaseRoutesDeps): Route[] {
       method: 'GET',
       path: `${DATABASE}/credentials`,
       name: 'getDatabaseCredentials',
-      audit: 'secret',
+      audit: { kind: 'secret', hasEntry: showsPassword },
+      oldSession: 'hidden',
       livesOn: 'host',
       tag: 'databases',
       summary: 'Read the credentials of a database',
       permission: 'databases:write',
       description:
         'Engines with the trait `offers_tls` offer TLS even if it is not required: with `tls=true` the ' +
-        'URI and the code require it, and verify the server by `ca`.',
+        'URI and the code require it, and verify the server by `ca`. A session whose password was given over 15 ' +
+        'minutes ago gets `***` in place of the password, and no member `password`.',
       params: DatabasePath,
       query: CredentialsQuery,
       responses: { 200: Credentials },
       errors: ['database_not_found', 'database_not_ready'],
-      handler: ({ principal, params, query }) =>
-        databases.credentials(principal, params.database_id, query.tls === true),
+      handler: ({ principal, params, query, isSecretHidden }) =>
+        databases.credentials(principal, params.database_id, {
+          isVerified: query.tls === true,
+          isHidden: isSecretHidden,
+        }),
     }),
     defineRoute({
       method: 'POST',
@@ -337,6 +344,10 @@ function removalRoutes({ deleter }: DatabaseRoutesDeps): Route[] {
       handler: (call) => deleter.undelete(call, call.params.database_id, call.body),
     }),
   ];
+}
+
+function showsPassword(_: Principal, answer: unknown): boolean {
+  return (answer as Credentials).connection.password !== undefined;
 }
 
 interface DatabaseMetricsRoutesDeps {

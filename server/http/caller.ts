@@ -10,7 +10,7 @@ import type { Awaitable } from '../metadata/metadata.ts';
 import { AppError, isAppError } from '../platform/errors.ts';
 import type { Door } from './exchange.ts';
 import { addressKey, type RateLimiter } from './limits/rate-limits.ts';
-import type { Route } from './route.ts';
+import { asksForPassword, type Route } from './route.ts';
 import { assertOwnPage, type SentSession, sessionIn } from './session.ts';
 
 export interface Authenticates {
@@ -19,6 +19,14 @@ export interface Authenticates {
   isCurrent(principal: Principal): Awaitable<boolean>;
   /** The key with this id and its account; throws or rejects as `authenticate` does. */
   holderOf(keyId: string): Awaitable<Principal>;
+}
+
+/** Asks a session for its password again. See accounts/sign-in/password-checks.ts. */
+export interface AsksPassword {
+  /** False for a session whose password was given too long ago. */
+  isFresh(principal: Principal): Promise<boolean>;
+  /** Throws `password_required` unless isFresh. */
+  assertFresh(principal: Principal): Promise<void>;
 }
 
 /** Control-socket connections that presented the token, which only the operator's own user can read. */
@@ -65,6 +73,8 @@ export function identify(
 
 export interface AdmitDeps extends IdentifyDeps {
   readonly accounts: Authenticates;
+  /** Missing: no session is asked for its password. */
+  readonly passwords?: AsksPassword;
   /** Missing: tickets are not accepted. */
   readonly tickets?: Pick<Tickets, 'holderOf'>;
   readonly door: Door;
@@ -92,13 +102,12 @@ export function admit(deps: AdmitDeps, route: Route, request: FastifyRequest): P
   }
   if (!(found instanceof Promise)) {
     request.principal = found;
-    enter(deps, route, request);
-    return undefined;
+    return enter(deps, route, request);
   }
   return found.then(
     (principal) => {
       request.principal = principal;
-      enter(deps, route, request);
+      return enter(deps, route, request);
     },
     (error) => refuse(deps, route, request, error),
   );
@@ -146,11 +155,19 @@ function endedTicket(): AppError {
   return new AppError('invalid_ticket', 'The key or session of this ticket has ended');
 }
 
-function enter(deps: AdmitDeps, route: Route, request: FastifyRequest): void {
+function enter(deps: AdmitDeps, route: Route, request: FastifyRequest): Promise<void> | undefined {
   const { principal } = request;
   limit(deps, route, request);
-  if (principal.via === 'nobody' && route.acceptsLink?.(request)) return;
+  if (principal.via === 'nobody' && route.acceptsLink?.(request)) return undefined;
   assertPermitted(principal, route.permission, hintOf(route));
+  const asked = principal.via === 'session' ? asksForPassword(route) : null;
+  if (asked === 'refuse') return deps.passwords?.assertFresh(principal);
+  if (asked === 'hide') return hideSecret(deps, request);
+  return undefined;
+}
+
+async function hideSecret({ passwords }: AdmitDeps, request: FastifyRequest): Promise<void> {
+  request.isSecretHidden = passwords !== undefined && !(await passwords.isFresh(request.principal));
 }
 
 /** Browsers send no custom header when they open a URL. */

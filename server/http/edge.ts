@@ -94,6 +94,8 @@ declare module 'fastify' {
     startedAt: number;
     address: string;
     routeName: string;
+    /** See RouteInput. */
+    isSecretHidden: boolean;
   }
   interface FastifyContextConfig {
     usesReserve?: boolean;
@@ -130,6 +132,7 @@ export function createEdge(deps: EdgeDeps): FastifyInstance {
   app.decorateRequest('startedAt', 0);
   app.decorateRequest('address', '');
   app.decorateRequest('routeName', '');
+  app.decorateRequest('isSecretHidden', false);
   app.decorateRequest('heldBody', null as never);
   acceptBodies(app, deps.bodies);
   acceptForms(app);

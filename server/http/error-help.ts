@@ -78,7 +78,7 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, Help>> = {
   ),
   scope_required: help('The key lacks the scope, or is limited to other buckets.', 'Use a broader key.'),
   password_required: help(
-    'The call gives permanent access to the account, and the password of the session was given over 15 minutes ago.',
+    'The call shows or makes a secret that outlives the session, whose password was given over 15 minutes ago.',
     'Send the password to `POST /api/account/confirm-password`, then repeat the request.',
   ),
   password_change_required: help(

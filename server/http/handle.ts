@@ -75,7 +75,8 @@ export function handleRoute(route: Route, deps: HandleDeps): Handle {
       body: checkBody(request.body, refused.length > 0),
     }));
     const data = ofData && dataAudit(ofData, request, () => route.name);
-    const given = Object.assign({ principal, request, reply, data }, checked, retry);
+    const { isSecretHidden } = request;
+    const given = Object.assign({ principal, request, reply, data, isSecretHidden }, checked, retry);
     if (isAsync) return respondAsync(route, deps, { ...given, audited });
     const input = audited === null ? given : { ...given, record: audited.recorder(retry.record, status) };
     const result = await route.handler(input);

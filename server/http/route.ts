@@ -26,6 +26,8 @@ export interface RouteInput<P, Q, B> extends Call {
   /** For streams, headers and cookies only. */
   readonly request: FastifyRequest;
   readonly reply: FastifyReply;
+  /** True for a session that has to give its password before it is shown a secret. */
+  readonly isSecretHidden: boolean;
 }
 
 interface RouteSpec<P extends TSchema, Q extends TSchema, B extends TSchema> {
@@ -108,6 +110,12 @@ interface RouteSpec<P extends TSchema, Q extends TSchema, B extends TSchema> {
    * calls/audit.ts.
    */
   readonly audit?: AuditKind | AuditRule;
+  /**
+   * For `audit: 'secret'`: what a session gets whose password was given over 15 minutes ago. Default:
+   * `password_required`. `hidden`: the answer without the secret, which the handler leaves out. `new`: all,
+   * since the secret opens only what the call itself makes. See asksForPassword().
+   */
+  readonly oldSession?: 'hidden' | 'new';
   /** Errors besides those of every route (see COMMON_ERRORS in openapi.ts). */
   readonly errors?: readonly ErrorCode[];
   readonly handler: (input: RouteInput<Static<P>, Static<Q>, Static<B>>) => unknown;
@@ -135,6 +143,22 @@ export function defineRoute<P extends TSchema, Q extends TSchema, B extends TSch
   spec: RouteSpec<P, Q, B>,
 ): Route {
   return spec as unknown as Route;
+}
+
+const showsSecret = ({ audit }: Route) => (typeof audit === 'string' ? audit : audit?.kind) === 'secret';
+
+/**
+ * Whether a session has to give its password again: for calls that show or replace a secret, or make one that
+ * outlives the session. The only place that decides it by the route.
+ */
+export function asksForPassword(route: Route): 'refuse' | 'hide' | null {
+  if (!showsSecret(route) || route.permission === 'public' || route.oldSession === 'new') return null;
+  return route.oldSession === 'hidden' ? 'hide' : 'refuse';
+}
+
+/** The names of the calls whose answers, kept as operations, contain a secret. */
+export function secretCalls(routes: readonly Route[]): ReadonlySet<string> {
+  return new Set(routes.filter(showsSecret).map(({ name }) => name));
 }
 
 /** The status of a returned value. */

@@ -225,6 +225,7 @@ function accountRoute({ accounts }: RecoveryRoutesDeps): Route {
     method: 'POST',
     path: `${POINT}/accounts/{account}/restore`,
     name: 'restoreAccount',
+    audit: 'secret',
     livesOn: 'host',
     summary: 'Restore one account of a recovery point as a new account',
     description:

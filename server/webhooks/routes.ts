@@ -44,6 +44,7 @@ function findRoutes({ webhooks }: WebhookRoutesDeps): Route[] {
       path: '/api/webhooks',
       name: 'createWebhook',
       audit: 'secret',
+      oldSession: 'new',
       summary: 'Create a webhook',
       description:
         'Each event is a POST of JSON, signed per Standard Webhooks 1.0, and retried until a 2xx response ' +

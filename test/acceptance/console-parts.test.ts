@@ -93,3 +93,26 @@ test('a session is asked for the password before a key is shown, replaced or mad
   await page.keyboard.press('Enter');
   await form.getByText('outlives the session').or(form.locator('code')).first().waitFor();
 });
+
+test('an old session sees how to connect, and is asked for the password before that of a database', {
+  skip: skip || noFakedClock,
+}, async () => {
+  const page = await fixture.signedUp('connects-late', '/databases');
+  await page.getByRole('link', { name: 'Create database' }).first().click();
+  await page.getByRole('button', { name: 'Create database' }).click();
+  const press = () => page.getByRole('button', { name: 'Show password' }).click();
+  await press();
+  const line = page.locator('pre').filter({ hasText: '/db/db-' }).first();
+  await page.getByText('It contains the password').waitFor();
+  const uri = await line.innerText();
+  writeFileSync(clock, '+64m');
+  await page.reload();
+  await page.getByText('The password is left out').waitFor();
+  assert.equal(await line.innerText(), uri.replace(/authToken=.*/, 'authToken=***'));
+  await press();
+  const question = page.getByRole('dialog', { name: 'Enter your password' });
+  await question.getByLabel('Password', { exact: true }).fill(PASSWORD);
+  await page.keyboard.press('Enter');
+  await page.getByText('It contains the password').waitFor();
+  assert.equal(await line.innerText(), uri);
+});

@@ -3,7 +3,7 @@ import { STATUS_CODES } from 'node:http';
 import { ERRORS, type ErrorCode } from '../../platform/errors.ts';
 import { JSON_MAX_BYTES } from '../../platform/json/json.ts';
 import { PROBLEM_SCHEMA } from '../response.ts';
-import { mayRespondAsync, type Route, takesIdempotencyKey } from '../route.ts';
+import { asksForPassword, mayRespondAsync, type Route, takesIdempotencyKey } from '../route.ts';
 import { ACCEPTED, OperationView } from '../routes/operation-routes.ts';
 import { bodyExample, type Called, codeSamples } from './code-samples.ts';
 import { Components } from './openapi-components.ts';
@@ -41,6 +41,7 @@ const COMMON_ERRORS: readonly ErrorCode[] = [
 /** Errors that a route may return besides its own, depending on its input and permission. */
 export function errorsOf(route: Route): ErrorCode[] {
   const errors = new Set<ErrorCode>(route.errors);
+  if (asksForPassword(route) === 'refuse') errors.add('password_required');
   // Every check for credits first checks that billing is consistent.
   if (errors.has('insufficient_credits')) errors.add('billing_inconsistent');
   errors.add('rate_limited');

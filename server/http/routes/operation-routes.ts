@@ -2,18 +2,19 @@
 import type { FastifyReply } from 'fastify';
 import type { Operation, OperationSummary, Operations } from '../../calls/operations.ts';
 import type { Wait } from '../../calls/operations-of-nodes.ts';
-import type { Progress } from '../../calls/principal.ts';
+import type { Principal, Progress } from '../../calls/principal.ts';
 import type { Tickets } from '../../calls/tickets.ts';
 import type { Updates } from '../../calls/updates.ts';
 import { formatTime, formatTimeOrNull } from '../../platform/clock.ts';
 import { AppError } from '../../platform/errors.ts';
 import { isId } from '../../platform/ids.ts';
 import { namedObject, Type } from '../../platform/json/json-schema.ts';
+import type { AsksPassword } from '../caller.ts';
 import { upgradeRequired } from '../connections/upgrades.ts';
 import type { SocketRoute } from '../connections/web-sockets.ts';
 import { invalidCursor, listPage, Paging } from '../list-page.ts';
 import { PROBLEM_SCHEMA, toProblem } from '../response.ts';
-import { defineRoute, type Route } from '../route.ts';
+import { defineRoute, type Route, secretCalls } from '../route.ts';
 
 /** An operation as shown to its caller, in the initial 202 and when it is read. */
 export const OperationView = namedObject(
@@ -133,9 +134,19 @@ const WaitQuery = Type.Object({
 
 export interface OperationRoutesDeps {
   readonly operations: Operations;
+  /** Calls that may become operations, for those whose answers contain a secret; default: none. */
+  readonly routesOf?: () => readonly Route[];
+  readonly passwords?: Pick<AsksPassword, 'assertFresh'>;
 }
 
-export function operationRoutes({ operations }: OperationRoutesDeps): Route[] {
+export function operationRoutes({ operations, routesOf, passwords }: OperationRoutesDeps): Route[] {
+  let secret: ReadonlySet<string> | undefined;
+  const present = async (principal: Principal, operation: Operation, requestId: string) => {
+    secret ??= secretCalls(routesOf?.() ?? []);
+    const isSecret = operation.response !== null && secret.has(operation.name);
+    if (isSecret && principal.via === 'session') await passwords?.assertFresh(principal);
+    return presentOperation(operation, requestId);
+  };
   return [
     defineRoute({
       method: 'GET',
@@ -169,10 +180,10 @@ export function operationRoutes({ operations }: OperationRoutesDeps): Route[] {
       params: OperationPath,
       query: WaitQuery,
       responses: { 200: OperationView },
-      errors: ['operation_not_found'],
+      errors: ['operation_not_found', 'password_required'],
       handler: async ({ principal, params, query, request, reply }) => {
         const found = await operations.find(principal, params.id, patience(reply, query.wait));
-        return presentOperation(found, request.id);
+        return present(principal, found, request.id);
       },
     }),
     defineRoute({
@@ -189,10 +200,10 @@ export function operationRoutes({ operations }: OperationRoutesDeps): Route[] {
       query: WaitQuery,
       isRepeatable: true,
       responses: { 200: OperationView },
-      errors: ['operation_not_found', 'operation_not_cancellable'],
+      errors: ['operation_not_found', 'operation_not_cancellable', 'password_required'],
       handler: async ({ principal, params, query, request, reply }) => {
         const ended = await operations.cancel(principal, params.id, patience(reply, query.wait));
-        return presentOperation(ended, request.id);
+        return present(principal, ended, request.id);
       },
     }),
   ];

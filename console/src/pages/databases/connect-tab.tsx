@@ -12,6 +12,7 @@ import type {
 } from '../../../../sdk/index.ts';
 import { CodeLine } from '../../parts/commands/code.tsx';
 import { CopyIcon } from '../../parts/commands/copy.tsx';
+import { givePassword } from '../../parts/forms/password-question.ts';
 import { Loaded } from '../../parts/page.tsx';
 import { sayBytes } from '../../parts/say.ts';
 import { Facts } from '../../parts/tables/facts.tsx';
@@ -24,6 +25,10 @@ const LANGUAGES = ['node', 'python', 'go', 'php', 'cli'] as const;
 export function ConnectTab({ database, engine }: { database: Database; engine: DatabaseEngine }) {
   const [isVerified, setVerified] = useState(false);
   const credentials = useQuery(credentialsQuery(database.database_id, isVerified));
+  /** An old session gives its password first. */
+  const readPassword = async () => {
+    if (await givePassword()) await credentials.refetch();
+  };
   const offersTls = engine.traits.offers_tls && !database.connection.tls;
   return (
     <>
@@ -36,7 +41,9 @@ export function ConnectTab({ database, engine }: { database: Database; engine: D
           onChange={(event) => setVerified(event.currentTarget.checked)}
         />
       )}
-      <Loaded query={credentials}>{(read) => <Connect credentials={read} />}</Loaded>
+      <Loaded query={credentials}>
+        {(read) => <Connect credentials={read} readPassword={readPassword} />}
+      </Loaded>
       {engine.traits.has_test_databases && <TestDatabases id={database.database_id} />}
     </>
   );
@@ -59,9 +66,17 @@ function TestDatabases({ id }: { id: string }) {
   );
 }
 
-function Connect({ credentials }: { credentials: DatabaseCredentials }) {
+interface ConnectProps {
+  readonly credentials: DatabaseCredentials;
+  /** Reads them again with the password, which they lack. */
+  readonly readPassword: () => Promise<void>;
+}
+
+function Connect({ credentials, readPassword }: ConnectProps) {
   const { connection, ca } = credentials;
-  const [isShown, setShown] = useState(false);
+  const isHidden = connection.password === undefined;
+  const [wantsShown, setShown] = useState(false);
+  const isShown = wantsShown && !isHidden;
   const [language, setLanguage] = useState('node');
   const [languages, frameworks] = codesOf(credentials);
   const { code = '', file } = [...languages, ...frameworks].find(({ value }) => value === language) ?? {};
@@ -75,14 +90,17 @@ function Connect({ credentials }: { credentials: DatabaseCredentials }) {
             size="compact-sm"
             variant="default"
             leftSection={isShown ? <EyeSlashIcon width={16} /> : <EyeIcon width={16} />}
-            onClick={() => setShown(!isShown)}
+            onClick={() => {
+              setShown(!isShown);
+              if (isHidden) void readPassword();
+            }}
           >
             {isShown ? words.hide : words.show}
           </Button>
         </Group>
         <CodeLine value={connection.uri} shown={shown(connection.uri)} label={words.copyUri} />
         <Text size="sm" c="dimmed" mt={6}>
-          {words.uriLead}
+          {isHidden ? words.hiddenLead : words.uriLead}
         </Text>
         {connection.private_uri !== null && (
           <>

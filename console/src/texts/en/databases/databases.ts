@@ -55,6 +55,7 @@ export const databases = {
   connect: {
     uri: 'Connection string',
     uriLead: 'It contains the password. Keep it secret.',
+    hiddenLead: 'The password is left out, also from what you copy, until you show it.',
     copyUri: 'Copy connection string',
     privateLead: 'On your machines:',
     copyPrivate: 'Copy connection string for machines',
