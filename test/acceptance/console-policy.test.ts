@@ -55,7 +55,10 @@ async function visit(page: Page, path: string): Promise<void> {
 /** Every page, by its path. */
 function pagesOf(database: string): string[] {
   const tabs = {
-    '/storage/work': ['uploads', 'permissions', 'lifecycle', 'lock', 'cors', 'tags', 'recovery'],
+    '/storage/work': [
+      ...['links', 'uploads', 'recovery', 'settings'],
+      ...['access', 'lifecycle', 'lock', 'cors', 'tags', 'audit'].map((section) => `settings#${section}`),
+    ],
     [`/databases/${database}`]: ['connect', 'query', 'tables', 'charts', 'log', 'manage'],
     '/administration': [
       'status',

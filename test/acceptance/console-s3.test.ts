@@ -225,7 +225,7 @@ describe('the tabs of a bucket', () => {
     const client = await clientOf(fixture, page);
     await client.call('/api/buckets', { json: { name: 'opened' } });
     await client.upload('opened', 'a.txt', 'seen by all');
-    await page.goto(`${fixture.cloud.api}/storage/opened?tab=permissions`);
+    await page.goto(`${fixture.cloud.api}/storage/opened?tab=settings#access`);
     const everyone = page.getByRole('row', { name: /Everyone, without a key/ });
     await everyone.waitFor();
     assert.equal(await everyone.getByText('no', { exact: true }).count(), 4);
@@ -265,7 +265,7 @@ describe('the tabs of a bucket', () => {
     const page = await fixture.signedUp('granter', '/storage');
     const client = await clientOf(fixture, page);
     await client.call('/api/buckets', { json: { name: 'granted' } });
-    await page.goto(`${fixture.cloud.api}/storage/granted?tab=permissions`);
+    await page.goto(`${fixture.cloud.api}/storage/granted?tab=settings#access`);
     const list = page.getByRole('region', { name: 'Access control list' });
     const ownership = page.getByRole('region', { name: 'Object ownership' });
     await list.getByText('No grants to others.').waitFor();
@@ -303,7 +303,7 @@ describe('the tabs of a bucket', () => {
     await client.call('/api/buckets', { json: { name: 'cleaned' } });
     for (const name of ['tmp/a', 'tmp/b', 'kept']) await client.upload('cleaned', name, 'x');
     const s3 = await newS3(fixture.cloud.data, client);
-    await page.goto(`${fixture.cloud.api}/storage/cleaned?tab=lifecycle`);
+    await page.goto(`${fixture.cloud.api}/storage/cleaned?tab=settings#lifecycle`);
     await page.getByText('nothing is deleted by itself').waitFor();
     await page.getByRole('button', { name: 'Add rule' }).click();
     await page.getByRole('textbox', { name: 'Names that begin with' }).fill('tmp/');
@@ -320,7 +320,7 @@ describe('the tabs of a bucket', () => {
     const rules = (await s3.ok('GET', '/cleaned', { query: 'lifecycle' })).text;
     assert.match(rules, /<Prefix>tmp\/<\/Prefix>.*<Days>7<\/Days>/s);
 
-    await page.getByRole('tab', { name: 'Lock' }).click();
+    await page.getByRole('link', { name: 'Object lock' }).click();
     await page.getByText('Enable versioning first').waitFor();
     assert.equal(await page.getByRole('button', { name: 'Enable object lock' }).isDisabled(), true);
     await client.call('/api/buckets/cleaned', { method: 'PATCH', json: { versioning: true } });
@@ -345,7 +345,7 @@ describe('the tabs of a bucket', () => {
     const client = await clientOf(fixture, page);
     await client.call('/api/buckets', { json: { name: 'tagged' } });
     const s3 = await newS3(fixture.cloud.data, client);
-    await page.goto(`${fixture.cloud.api}/storage/tagged?tab=tags`);
+    await page.goto(`${fixture.cloud.api}/storage/tagged?tab=settings#tags`);
     await page.getByText('No tags yet.').waitFor();
     await page.getByRole('button', { name: 'Add tag' }).click();
     await page.getByRole('textbox', { name: 'Tag', exact: true }).fill('team');
@@ -370,7 +370,7 @@ describe('the tabs of a bucket', () => {
     await page.getByRole('button', { name: 'Save' }).click();
     await page.getByText('No tags yet.').waitFor();
 
-    await page.getByRole('tab', { name: 'Cross-origin' }).click();
+    await page.getByRole('link', { name: 'Cross-origin' }).click();
     await page.getByRole('button', { name: 'Add rule' }).click();
     await page.getByRole('combobox', { name: 'Websites' }).fill('https://*.*');
     await page.keyboard.press('Enter');

@@ -31,17 +31,17 @@ const ENTRIES: Edits = {
   'server/s3/settings/setting-operations.ts': [['  cors: {\n', '  description: null,\n  cors: {\n']],
 };
 const FORM: Edits = {
-  'console/src/pages/storage/buckets/setting-forms.tsx': [
+  'console/src/pages/storage/settings/setting-forms.tsx': [
     [
-      "  tags: ['tags', TagsForm],\n",
-      "  tags: ['tags', TagsForm],\n  description: ['tags', DescriptionForm],\n",
+      "  data_events: ['audit',",
+      "  description: ['tags', DescriptionForm, (set) => set],\n  data_events: ['audit',",
     ],
     [
       "import { TagsForm } from './tags-form.tsx';",
       "import { DescriptionForm, TagsForm } from './tags-form.tsx';",
     ],
   ],
-  'console/src/pages/storage/buckets/tags-form.tsx': [
+  'console/src/pages/storage/settings/tags-form.tsx': [
     [
       'function changeOf(',
       `export function DescriptionForm({ bucket, value }: SettingProps<'description'>) {
@@ -77,7 +77,7 @@ test('a setting of a bucket is an entry in each table, and the type check names 
   assert.deepEqual(doors('server'), Object.keys(ENTRIES).sort());
   copy.edit(ENTRIES);
   copy.generate();
-  assert.deepEqual(doors('console'), ['console/src/pages/storage/buckets/setting-forms.tsx']);
+  assert.deepEqual(doors('console'), ['console/src/pages/storage/settings/setting-forms.tsx']);
   copy.edit(FORM);
   assert.deepEqual(doors('server', 'cli', 'console'), []);
   const touched = copy.touched();

@@ -88,16 +88,13 @@ export const objectQuery = (bucket: string, id: string) =>
   });
 
 /** Tabs of a bucket's page besides its objects. */
-export const BUCKET_TABS = [
-  'uploads',
-  'links',
-  'permissions',
-  'lifecycle',
-  'lock',
-  'cors',
-  'tags',
-  'recovery',
-] as const;
+export const BUCKET_TABS = ['links', 'uploads', 'recovery', 'settings'] as const;
+
+/** Former tabs, whose addresses people may have kept, and the sections of the settings that they are now. */
+export const FORMER_TABS: ReadonlyMap<unknown, string> = new Map([
+  ['permissions', 'access'],
+  ...['lifecycle', 'lock', 'cors', 'tags'].map((name) => [name, name] as const),
+]);
 
 export type BucketTab = (typeof BUCKET_TABS)[number];
 
@@ -126,7 +123,8 @@ const TAKEN: { readonly [M in keyof Required<FilesSearch>]: (value: unknown) => 
   order: (value) => value === 'desc',
   deleted: (value) => value === true,
   object: isText,
-  tab: (value) => BUCKET_TABS.some((tab) => tab === value),
+  // The route leads away from a former tab, before anything reads it.
+  tab: (value) => BUCKET_TABS.some((tab) => tab === value) || FORMER_TABS.has(value),
 };
 
 function isText(value: unknown): boolean {

@@ -7,7 +7,7 @@ import {
   MagnifyingGlassIcon,
   PlusIcon,
 } from '@heroicons/react/24/outline';
-import { createRoute, lazyRouteComponent } from '@tanstack/react-router';
+import { createRoute, lazyRouteComponent, redirect } from '@tanstack/react-router';
 import type { Bucket } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
 import { matches, type PaletteEntry, type PaletteSource } from '../../palette/entries.ts';
@@ -22,6 +22,7 @@ import {
   bucketsQuery,
   encryptionKeysQuery,
   type FilesSearch,
+  FORMER_TABS,
   filesQuery,
   readSearch,
   s3EndpointQuery,
@@ -69,11 +70,23 @@ export const storageRoutes = [
     getParentRoute: () => shellRoute,
     path: '/storage/$bucket',
     validateSearch: readSearch,
+    beforeLoad: ({ search, params }) => {
+      const section = FORMER_TABS.get(search.tab);
+      if (section === undefined) return;
+      throw redirect({
+        to: '/storage/$bucket',
+        params,
+        search: { tab: 'settings' },
+        hash: section,
+        replace: true,
+      });
+    },
     loaderDeps: ({ search: { object: _, ...view } }): FilesSearch => view,
     loader: ({ context: { queryClient }, params: { bucket }, deps }) => {
       readAhead(queryClient, bucketQuery(bucket));
       if (deps.tab === 'uploads') return readAhead(queryClient, uploadsQuery(bucket));
-      if (deps.tab !== undefined) return readAhead(queryClient, settingsQuery(bucket));
+      if (deps.tab === 'settings') return readAhead(queryClient, settingsQuery(bucket));
+      if (deps.tab !== undefined) return;
       void queryClient.prefetchInfiniteQuery({
         ...filesQuery(bucket, deps),
         staleTime: Number.POSITIVE_INFINITY,

@@ -10,42 +10,19 @@ import { ActionIcon, Badge, Menu } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
-import type { Bucket, BucketChange } from '../../../../../sdk/index.ts';
+import type { Bucket } from '../../../../../sdk/index.ts';
 import { cloud } from '../../../cloud.ts';
 import { Confirm } from '../../../parts/forms/dialog.tsx';
 import { showDone } from '../../../parts/notices.tsx';
 import { text } from '../../../texts/text.ts';
 import { bucketsQuery } from '../queries.ts';
-
-/** Menu item that toggles a setting of the bucket. */
-interface Switch {
-  readonly change: BucketChange;
-  readonly action: string;
-  readonly lead: string;
-  readonly done: (bucket: string) => string;
-}
-
-function switchesOf({ versioning, encryption }: Bucket): Readonly<Record<'versions' | 'encryption', Switch>> {
-  const { stopVersions, startVersions, stopEncryption, startEncryption } = text.storage.switches;
-  return {
-    versions: { change: { versioning: !versioning }, ...(versioning ? stopVersions : startVersions) },
-    encryption: { change: { encryption: !encryption }, ...(encryption ? stopEncryption : startEncryption) },
-  };
-}
+import { type BucketSwitch, SwitchQuestion, switchesOf } from './bucket-switches.tsx';
 
 export function BucketMenu({ bucket }: { bucket: Bucket }) {
   const [isAsked, setAsked] = useState(false);
-  const [switched, setSwitched] = useState<Switch | null>(null);
+  const [switched, setSwitched] = useState<BucketSwitch | null>(null);
   const navigate = useNavigate();
   const meta = { shown: true, invalidates: [bucketsQuery] };
-  const change = useMutation({
-    mutationFn: (what: Switch) => cloud.changeBucket(bucket.name, what.change),
-    meta,
-    onSuccess: (_, { done }) => {
-      setSwitched(null);
-      showDone(done(bucket.name));
-    },
-  });
   const { versions, encryption } = switchesOf(bucket);
   const remove = useMutation({
     mutationFn: () => cloud.deleteBucket(bucket.name, bucket.version_count > 0 ? { force: true } : {}),
@@ -81,18 +58,7 @@ export function BucketMenu({ bucket }: { bucket: Bucket }) {
           </Menu.Item>
         </Menu.Dropdown>
       </Menu>
-      <Confirm
-        isOpen={switched !== null}
-        title={text.storage.switchAsk(switched?.action ?? '', bucket.name)}
-        action={switched?.action ?? ''}
-        isHarmless={Object.values(switched?.change ?? {}).includes(true)}
-        isBusy={change.isPending}
-        error={change.error}
-        onConfirm={() => switched !== null && change.mutate(switched)}
-        onClose={() => setSwitched(null)}
-      >
-        {switched?.lead}
-      </Confirm>
+      <SwitchQuestion bucket={bucket.name} asked={switched} onClose={() => setSwitched(null)} />
       <Confirm
         isOpen={isAsked}
         title={text.storage.deleteBucketAsk(bucket.name)}

@@ -8,7 +8,7 @@ import { s3Text } from '../../../texts/s3-text.ts';
 import { BUCKET_TABS, type BucketTab } from '../queries.ts';
 
 const WAITING = <Group h={320} aria-busy="true" />;
-const SettingTab = lazyPart(() => import('./setting-tabs.tsx').then((made) => made.SettingTab), WAITING);
+const ChosenTab = lazyPart(() => import('./bucket-tab.tsx').then((made) => made.BucketTab), WAITING);
 const OBJECTS = 'objects';
 
 interface BucketTabsProps {
@@ -43,7 +43,7 @@ export function BucketTabs({ bucket, tab, children }: BucketTabsProps) {
       <Tabs.Panel value={OBJECTS}>{children}</Tabs.Panel>
       {BUCKET_TABS.map((each) => (
         <Tabs.Panel key={each} value={each}>
-          <SettingTab tab={each} bucket={bucket} />
+          <ChosenTab tab={each} bucket={bucket} />
         </Tabs.Panel>
       ))}
     </Tabs>

@@ -93,12 +93,63 @@ export const s3 = {
     objects: 'Objects',
     uploads: 'Uploads in progress',
     links: 'Links',
-    permissions: 'Permissions',
-    lifecycle: 'Lifecycle',
-    lock: 'Lock',
-    cors: 'Cross-origin (CORS)',
-    tags: 'Tags',
     recovery: 'Recovery',
+    settings: 'Settings',
+  },
+  settings: {
+    sections: 'Sections of the settings',
+    all: 'All settings',
+    titles: {
+      basics: 'Versions and encryption',
+      access: 'Access',
+      lifecycle: 'Lifecycle',
+      lock: 'Object lock',
+      cors: 'Cross-origin (CORS)',
+      tags: 'Tags',
+      audit: 'Audit log',
+    },
+    leads: {
+      basics: undefined,
+      access: undefined,
+      lifecycle:
+        'Rules that delete by themselves, at midnight UTC. Where several apply, the earliest counts.',
+      lock: 'Versions that are locked can be deleted by nobody until their time is over: not by thieves, mistakes or rules.',
+      cors: 'Pages of other websites whose scripts may use this bucket. They need a key or a signed link all the same.',
+      tags: 'Names and values of your own, for reports and for programs that look for them.',
+      audit: 'The audit log names who changed this bucket. It can also name who wrote and read its files.',
+    },
+    /** Summaries of sections in which nothing is set. */
+    unset: {
+      basics: '',
+      access: 'Only you',
+      lifecycle: 'Off',
+      lock: 'Off',
+      cors: 'Off',
+      tags: 'None',
+      audit: 'Changes of the bucket',
+    },
+    basics: {
+      versioned: 'Versioned',
+      unversioned: 'No versions',
+      encrypted: 'Encrypted',
+      state: (name: string, isOn: boolean) => `${name}: ${isOn ? 'on' : 'off'}`,
+      region: 'Region',
+      count: (objects: number, versions: number) => `${count(objects)} (${counted(versions, 'version')})`,
+    },
+    summaries: {
+      blocked: 'Public access blocked',
+      policy: 'Policy',
+      owned: 'Lists do not count',
+      grants: (grants: number) => counted(grants, 'grant'),
+      rules: (rules: number, on: number) =>
+        on === rules ? counted(rules, 'rule') : `${counted(rules, 'rule')}, ${count(on)} on`,
+      lock: (mode: string | undefined, days: number | undefined, years: number | undefined) => {
+        if (mode === undefined) return 'On';
+        const time = years === undefined ? counted(days ?? 0, 'day') : counted(years, 'year');
+        return `${mode === 'COMPLIANCE' ? 'Compliance' : 'Governance'}, ${time}`;
+      },
+      tags: (names: readonly string[]) => names.join(', '),
+    },
   },
   access: {
     who: 'Who can reach this?',
@@ -209,7 +260,6 @@ export const s3 = {
     ownershipSaved: (bucket: string) => `Object ownership in ${bucket} was changed`,
   },
   lifecycle: {
-    lead: 'Rules that delete by themselves, at midnight UTC. Where several apply, the earliest counts.',
     none: 'No rules: nothing is deleted by itself.',
     rule: (number: number) => `Rule ${number}`,
     isOn: 'On',
@@ -234,13 +284,12 @@ export const s3 = {
     cut: 'Only the first 1,000 files were checked.',
   },
   lock: {
-    lead: 'Versions that are locked can be deleted by nobody until their time is over: not by thieves, mistakes or rules.',
     isOff: 'Object lock is off.',
     enable: 'Enable object lock',
     enableAsk: (bucket: string) => `Enable object lock for ${bucket}?`,
     enableLead: 'This cannot be undone. Versioning stays on, and programs can lock what they upload.',
     enabled: (bucket: string) => `Object lock was enabled for ${bucket}`,
-    needsVersions: 'Enable versioning first, in the menu of the bucket.',
+    needsVersions: 'Enable versioning first, under Versions and encryption.',
     isOn: 'Object lock is on, and stays on.',
     mode: 'Lock what is uploaded',
     modes: {
@@ -307,7 +356,6 @@ export const s3 = {
   },
   dataEvents: {
     title: 'Objects in the audit log',
-    lead: 'The audit log names who changed this bucket. It can also name who wrote and read its files.',
     options: {
       none: ['None', 'Files have no entries.'],
       writes: ['Writes', 'Each file that is uploaded, changed or deleted has an entry.'],
@@ -319,7 +367,6 @@ export const s3 = {
     saved: (bucket: string) => `The audit log of ${bucket} was saved`,
   },
   tags: {
-    lead: 'Names and values of your own, for reports and for programs that look for them.',
     none: 'No tags yet.',
     name: 'Tag',
     value: 'Value',
@@ -329,7 +376,6 @@ export const s3 = {
     saved: (bucket: string) => `The tags of ${bucket} were saved`,
   },
   cors: {
-    lead: 'Pages of other websites whose scripts may use this bucket. They need a key or a signed link all the same.',
     none: 'No rules: scripts of other websites cannot read or upload files here.',
     rule: (number: number) => `Rule ${number}`,
     origins: 'Websites',

@@ -1,5 +1,4 @@
 /** Entries of the audit log about the objects of a bucket. */
-import { Stack, Text, Title } from '@mantine/core';
 import { Choices } from '../../../parts/forms/choices.tsx';
 import { s3Text } from '../../../texts/s3-text.ts';
 import { SettingForm, type SettingProps, useSettingForm } from './setting-form.tsx';
@@ -16,22 +15,16 @@ export function DataEventsForm({ bucket, value }: SettingProps<'data_events'>) {
     saved: words.saved,
   });
   return (
-    <Stack component="section" gap="xs" aria-labelledby="data-events">
-      <Title order={2} id="data-events">
-        {words.title}
-      </Title>
-      <Text c="dimmed">{words.lead}</Text>
-      <SettingForm form={form}>
-        <Choices
-          label={words.title}
-          value={form.values.logged}
-          options={OPTIONS.map((option) => {
-            const [title = '', note = ''] = words.options[option];
-            return { value: option, title, notes: [note] };
-          })}
-          onChange={(logged) => form.set({ logged: logged as Option })}
-        />
-      </SettingForm>
-    </Stack>
+    <SettingForm form={form}>
+      <Choices
+        label={words.title}
+        value={form.values.logged}
+        options={OPTIONS.map((option) => {
+          const [title = '', note = ''] = words.options[option];
+          return { value: option, title, notes: [note] };
+        })}
+        onChange={(logged) => form.set({ logged: logged as Option })}
+      />
+    </SettingForm>
   );
 }
