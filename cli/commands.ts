@@ -7,6 +7,7 @@ import { AUDIT_COMMANDS } from './commands/audit-commands.ts';
 import { CHOICE_COMMANDS } from './commands/choice-commands.ts';
 import { EXPORT_COMMAND } from './commands/export-commands.ts';
 import { generalCommands } from './commands/general-commands.ts';
+import { IMAGE_COMMANDS } from './commands/image-commands.ts';
 import { MACHINE_COMMANDS } from './commands/machine-commands.ts';
 import { MAIL_COMMANDS } from './commands/mail-commands.ts';
 import { PEOPLE_COMMANDS } from './commands/people-commands.ts';
@@ -51,6 +52,7 @@ export const TOPICS: readonly Topic[] = [
     ],
   },
   { title: 'People, for administrators', commands: [...PEOPLE_COMMANDS, ...MAIL_COMMANDS] },
+  { title: 'Images, for administrators', commands: IMAGE_COMMANDS },
   { title: 'Audit log', commands: AUDIT_COMMANDS },
   { title: 'Recovery points, for administrators', commands: RECOVERY_COMMANDS },
   {

@@ -23,9 +23,15 @@ export const CHOICE_COMMANDS: readonly Command[] = [
     summary: 'list the images that machines start from',
     run: async ({ session, output }) => {
       const images = await session().cloud.listImages();
-      output.table(images, ['IMAGE', 'NAME', 'SIZE', 'MIN DISK'], (image) => {
-        const { image_id, name, size, min_disk_gb } = image;
-        return [image_id, name, size === null ? null : sizeText(size), `${min_disk_gb} GB`];
+      output.table(images, ['IMAGE', 'NAME', 'LOGIN', 'SIZE', 'MIN DISK'], (image) => {
+        const { image_id, short_name, name, size, min_disk_gb, login_user } = image;
+        return [
+          short_name ?? image_id,
+          name,
+          login_user,
+          size === null ? null : sizeText(size),
+          `${min_disk_gb} GB`,
+        ];
       });
     },
   },

@@ -3,6 +3,7 @@
 import { join } from 'node:path';
 import type { Logger } from 'pino';
 import { ImageSources } from '../compute/images/image-sources.ts';
+import { KnownImageAddresses } from '../compute/images/known-image-fetch.ts';
 import { AddressPool } from '../compute/machines/addresses.ts';
 import type { LentKeysDeps } from '../compute/machines/lent-keys.ts';
 import type { MachinePoints } from '../compute/machines/machine-origins.ts';
@@ -49,9 +50,8 @@ export interface HostDeps {
 
 export async function buildCompute(deps: HostDeps) {
   const { config, clock, log, billing, urls } = deps;
-  const { metadata, diskSpace, alarms, sweepGuard, outbound } = deps.base;
+  const { metadata, diskSpace, alarms, sweepGuard } = deps.base;
   const limits = machineLimits(config);
-  const folders = listIn(config.imageSources);
   const noUsers = whyNoOtherUsers({ first: config.vmUidBase, count: UIDS.count }, config.dataDir);
   const network = guestNetwork(config, { claim: deps.base.claim, noUsers });
   const { addressGuard, bridge } = network;
@@ -116,13 +116,22 @@ export async function buildCompute(deps: HostDeps) {
       descriptors,
       close: () => hypervisor.close(),
     },
-    imageSources: new ImageSources({ folders, outbound, maxBytes: limits.maxImageBytes }),
+    ...imagesFrom(deps),
     announce: eventStatements,
     onError,
     onClosedPorts: (vmId, ports) => log.warn({ vm_id: vmId, ports }, 'closed published ports'),
     ...limits,
   });
   return { ...part, hypervisor, tunnels, connections: descriptors.connections };
+}
+
+/** Where administrators may take images from. */
+function imagesFrom({ config, base: { outbound } }: HostDeps) {
+  const folders = listIn(config.imageSources);
+  return {
+    imageSources: new ImageSources({ folders, outbound, maxBytes: machineLimits(config).maxImageBytes }),
+    imageAddresses: new KnownImageAddresses(outbound, config.imageMirror),
+  };
 }
 
 function buildHypervisor(

@@ -278,9 +278,10 @@ export interface Hypervisor {
 
   /**
    * Begins an image and returns the stage that its bytes are written to. Bytes staged under that id
-   * before are removed. `imageId` is `img-` + 26 characters.
+   * before are removed, or kept with `resume`, as far as nobody else could write to them. `imageId` is
+   * `img-` + 26 characters.
    */
-  stageImage(imageId: string): Promise<ImageStage>;
+  stageImage(imageId: string, options?: { readonly resume: boolean }): Promise<ImageStage>;
 
   /**
    * Makes an image of the staged bytes, durable and usable under `imageId` once this resolves. The
@@ -334,6 +335,8 @@ export interface ReachedPort {
 }
 
 export interface ImageStage {
+  /** Bytes kept from before, from the first on. Read to the end before the first write. */
+  kept(): AsyncIterable<Uint8Array>;
   /** One call at a time. `bytes` may be reused after it resolves. Throws `out_of_space`. */
   write(bytes: Uint8Array): Promise<void>;
   /** Ends the stage; must be called exactly once. */

@@ -26,6 +26,7 @@ import { type ImageRoutesDeps, imageRoutes } from './images/image-routes.ts';
 import type { ImageSources } from './images/image-sources.ts';
 import { ImageStore } from './images/image-store.ts';
 import { Images } from './images/images.ts';
+import type { KnownImageAddresses } from './images/known-image-fetch.ts';
 import type { Ingress } from './ingress.ts';
 import { machineStops } from './machines/account-stops.ts';
 import type { AddressPool } from './machines/addresses.ts';
@@ -67,6 +68,7 @@ export interface ComputeDeps {
   readonly ingress: Ingress;
   readonly addresses: AddressPool;
   readonly imageSources: ImageSources;
+  readonly imageAddresses: KnownImageAddresses;
   readonly billing: VmBilling;
   readonly announce: Announce<VmEventType>;
   readonly sweepGuard: SweepGuard;
@@ -93,9 +95,9 @@ export function assembleCompute(given: ComputeDeps) {
   const store = new VmStore(metadata);
   const changes = new Changes({ metadata });
   const imageStore = new ImageStore(metadata);
-  const images = new Images({ store: imageStore });
-  const { imageSources: sources, maxImageBytes: maxBytes } = given;
-  const imports = new ImageImports({ ...given, changes, store: imageStore, sources, maxBytes });
+  const { imageSources: sources, imageAddresses: addresses, maxImageBytes: maxBytes } = given;
+  const images = new Images({ store: imageStore, addresses });
+  const imports = new ImageImports({ ...given, changes, store: imageStore, sources, addresses, maxBytes });
   const exposures = new Exposures({ ...given, store, changes });
   const base = { ...given, store, changes, images, exposures, views: new VmViews(given) };
   const origins = new MachineOrigins({ ...given, store });

@@ -81,7 +81,9 @@ export const NewVm = namedObject('NewVm', {
     }),
   ),
   tags: Type.Optional(Type.String({ maxLength: 1024, default: '', description: 'Comma-separated' })),
-  image: Type.Optional(Type.String({ default: 'tiny', description: 'An image_id of GET /api/images' })),
+  image: Type.Optional(
+    Type.String({ default: 'tiny', description: 'An image_id or short_name of GET /api/images' }),
+  ),
   ssh_keys: Type.Optional(
     Type.Array(Type.String(), { maxItems: 20, description: 'OpenSSH public keys for the root user' }),
   ),
@@ -125,7 +127,9 @@ export const VmChange = namedObject('VmChange', {
 export type VmChange = Static<typeof VmChange>;
 
 export const VmRebuild = namedObject('VmRebuild', {
-  image: Type.Optional(Type.String({ description: 'An image_id of GET /api/images; default: its image' })),
+  image: Type.Optional(
+    Type.String({ description: 'An image_id or short_name of GET /api/images; default: its image' }),
+  ),
 });
 export type VmRebuild = Static<typeof VmRebuild>;
 
@@ -175,6 +179,10 @@ export type StopQuery = Static<typeof StopQuery>;
 export const Image = namedObject('Image', {
   image_id: Type.String(),
   name: Type.String(),
+  short_name: textOrNull('Name like debian-13 that names the newest such image; null: none'),
+  login_user: textOrNull(
+    'The user that the image makes; the keys of a machine are for root too. null: unknown',
+  ),
   is_builtin: Type.Boolean(),
   size: integerOrNull('Bytes; null when built in'),
   min_disk_gb: Type.Integer({ description: 'Smallest disk_gb of an instance type that can use the image' }),
@@ -182,9 +190,16 @@ export const Image = namedObject('Image', {
 });
 export type Image = Static<typeof Image>;
 
+const ImageProgress = namedObject('ImageProgress', {
+  bytes: Type.Integer({ description: 'Bytes of the source that came' }),
+  total_bytes: Type.Integer(),
+  percent: Type.Integer({ description: 'Rounded down; 100 while the image is converted' }),
+});
+
 export const AdminImage = namedObject('AdminImage', {
   image_id: Type.String(),
   name: Type.String(),
+  short_name: textOrNull('Its name in GET /api/admin/images/known; null: from elsewhere'),
   state: Type.String({ enum: ['importing', 'ready', 'failed'] }),
   state_reason: Type.Union([Reason, Type.Null()], {
     description: 'Why the import failed',
@@ -194,12 +209,30 @@ export const AdminImage = namedObject('AdminImage', {
   min_disk_gb: integerOrNull(
     'Smallest disk_gb of an instance type that can use the image; null until it is ready',
   ),
+  progress: Type.Union([ImageProgress, Type.Null()], {
+    description: 'How much was fetched by name; null: nothing yet, or not in progress',
+  }),
   source: Type.String({ description: 'Path or URL of the source; the URL without its query' }),
   source_format: textOrNull('raw or qcow2, detected from the file header; null until the image is ready'),
   sha256: textOrNull('SHA-256 of the source; null until it was read completely'),
   created_at: Type.String(),
 });
 export type AdminImage = Static<typeof AdminImage>;
+
+export const KnownImageEntry = namedObject('KnownImage', {
+  short_name: Type.String({ description: 'Name to fetch it by, and the image of new machines' }),
+  title: Type.String(),
+  version: Type.String(),
+  architecture: Type.String(),
+  url: Type.String({ description: 'Address that it is fetched from' }),
+  checked_by: Type.String({ description: "The maker's file with its sum, or that the list has the sum" }),
+  about_bytes: Type.Integer({ description: 'About how large it is' }),
+  login_user: Type.String({ description: 'The user that the image makes' }),
+  cloud_init: Type.Boolean({ description: 'Whether it reads SSH keys and user data by cloud-init' }),
+  image: Type.Union([AdminImage, Type.Null()], { description: 'Its newest fetch; null: none' }),
+});
+export type KnownImageEntry = Static<typeof KnownImageEntry>;
+export const KnownImagePath = Type.Object({ short_name: Type.String({ $id: 'KnownImageName' }) });
 
 const name = Type.String({ description: '1 to 128 visible characters' });
 const sha256 = Type.Optional(

@@ -20,5 +20,8 @@ test('no setting of a drill leads out of its directory', () => {
       .map(([name]) => name),
     [],
   );
-  assert.deepEqual([config.dataDir, config.vmUidBase, config.publishedPorts], ['/drill', 7, 'off']);
+  assert.deepEqual(
+    [config.dataDir, config.vmUidBase, config.publishedPorts, config.imageMirror],
+    ['/drill', 7, 'off', 'off'],
+  );
 });

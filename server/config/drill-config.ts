@@ -32,6 +32,7 @@ export function drillConfig(
     appsDomain: '',
     smtpUrl: '',
     publishedPorts: 'off',
+    imageMirror: 'off',
     vmNetwork: 'loopback',
     vmOutbound: 'off',
     vmUidBase,

@@ -110,6 +110,11 @@ export const url = (value: string) =>
   value === '' || /^https?:\/\/[^/]+$/.test(value)
     ? undefined
     : 'must be http(s)://host[:port] without a path';
+/** A password would show in lists of images. */
+export const mirrorUrl = (value: string) =>
+  value === '' || value === 'off' || /^https?:\/\/[^/?#@]+(?:\/[^?#@]*)?$/.test(value)
+    ? undefined
+    : 'must be off, or http(s)://host[:port][/path] without a user name and query';
 const isOrigin = (entry: string) => /^https?:/.test(entry) && URL.parse(entry)?.origin === entry;
 /** Origins as browsers send them: in lower case, without the default port of the scheme. */
 export const origins = (value: string) =>

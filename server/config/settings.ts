@@ -1,5 +1,6 @@
 /** Every setting: environment variable, default, bounds and help. config.ts reads them. */
 import { DATABASE_SETTINGS } from './database-settings.ts';
+import { IMAGE_SETTINGS } from './image-settings.ts';
 import { MAIL_SETTINGS } from './mail-settings.ts';
 import { RECOVERY_SETTINGS } from './recovery-settings.ts';
 import { REGISTRATION_SETTING } from './registrations.ts';
@@ -7,7 +8,6 @@ import {
   absolutePath,
   adminKey,
   domainName,
-  folders,
   integer,
   nameOrAddress,
   networks,
@@ -369,19 +369,7 @@ export const SETTINGS = {
     'Domain, `apps.example.org`, below which web servers of machines have host names, on the port of the data origin; empty: none',
     domainName,
   ),
-  imageSources: text(
-    'CLOUDLET_IMAGE_SOURCES',
-    '',
-    'Host folders (comma-separated) from which administrators may add images by path',
-    folders,
-  ),
-  imageMaxGb: integer(
-    'CLOUDLET_IMAGE_MAX_GB',
-    20,
-    1,
-    1024,
-    'Maximum image size, as a file and as a virtual disk, GiB',
-  ),
+  ...IMAGE_SETTINGS,
   ...DATABASE_SETTINGS,
   ...RECOVERY_SETTINGS,
   ...MAIL_SETTINGS,

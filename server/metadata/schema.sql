@@ -209,7 +209,7 @@ CREATE TABLE images (
   source_format TEXT CHECK (source_format IN ('raw','qcow2')), -- what the bytes were recognised as
   sha256 TEXT,                          -- of the source, hexadecimal; null until all of it came
   created_at INTEGER NOT NULL
-) STRICT, WITHOUT ROWID;
+, short_name TEXT, fetched_bytes INTEGER NOT NULL DEFAULT 0, total_bytes INTEGER) STRICT, WITHOUT ROWID;
 
 CREATE TABLE invitations (
   id TEXT PRIMARY KEY,

@@ -14,10 +14,16 @@ export interface OutboundRequest {
   /** Timeout of the whole request, ms. */
   readonly totalMs: number;
   readonly signal?: AbortSignal;
+  /** False refuses a URL, of the request or of a redirect; default: every public one. */
+  readonly mayAsk?: (url: URL) => boolean;
+  /** An origin that the operator named in a setting: it may lie inside. */
+  readonly insideOrigin?: string;
 }
 
 export interface OutboundResponse {
   readonly status: number;
+  /** The `Content-Range` header as received; null: none. */
+  readonly contentRange: string | null;
   /** The `Retry-After` header as received; null: none. */
   readonly retryAfter: string | null;
   /** The announced length; null: none. */

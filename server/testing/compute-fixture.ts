@@ -6,6 +6,7 @@ import type { Call } from '../calls/principal.ts';
 import { BUILT_IN } from '../cloud/catalog.ts';
 import type { Hypervisor } from '../compute/hypervisor.ts';
 import { ImageSources } from '../compute/images/image-sources.ts';
+import { KnownImageAddresses } from '../compute/images/known-image-fetch.ts';
 import { AddressPool } from '../compute/machines/addresses.ts';
 import type { OpenFiles } from '../compute/machines/machines.ts';
 import type { VmBilling } from '../compute/machines/vm-billing.ts';
@@ -44,6 +45,8 @@ export interface ComputeOptions {
   readonly survivesRestart?: boolean;
   readonly imageFolders?: readonly string[];
   readonly maxImageBytes?: number;
+  /** Default: no images are fetched by name. */
+  readonly imageMirror?: string;
   /** Ports of 127.0.0.1 that may be published; default: none. */
   readonly publishing?: PublishingRules;
   /** Default: 100. */
@@ -199,6 +202,7 @@ async function openCompute({ engine, ...base }: ComputeBase, options: ComputeOpt
       outbound,
       maxBytes: maxImageBytes,
     }),
+    imageAddresses: new KnownImageAddresses(outbound, options.imageMirror ?? 'off'),
     announce: eventStatements,
     sweepGuard: new SweepGuard({ alarms: new Alarms(clock), isOurs: async () => true }),
     assertSpace: options.assertSpace ?? (() => {}),

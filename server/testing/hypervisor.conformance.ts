@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { GuestConsole, GuestEnd, GuestSpec, Hypervisor } from '../compute/hypervisor.ts';
+import type { GuestConsole, GuestEnd, GuestSpec, Hypervisor, ImageStage } from '../compute/hypervisor.ts';
 import { systemClock } from '../platform/clock.ts';
 import { isAppError } from '../platform/errors.ts';
 import { newId } from '../platform/ids.ts';
@@ -303,6 +303,12 @@ async function stage(hypervisor: Hypervisor, imageId: string, bytes: Buffer): Pr
   await staged.close();
 }
 
+async function keptBytes(stage: ImageStage): Promise<number> {
+  let bytes = 0;
+  for await (const piece of stage.kept()) bytes += piece.length;
+  return bytes;
+}
+
 function testImages({ hypervisor, fixture }: Subject): void {
   test('an image is taken in and started from, and its guest outlives it', async () => {
     const bytes = fixture().imageBytes();
@@ -327,6 +333,31 @@ function testImages({ hypervisor, fixture }: Subject): void {
     assert.ok(first);
     await hypervisor().start(first);
     await hypervisor().stop(first.vmId, { graceMs: 0 });
+  });
+
+  test('bytes that were staged are gone on with when asked to, else they are gone', async () => {
+    const bytes = fixture().imageBytes();
+    const imageId = newId('img', systemClock);
+    const half = Math.floor(bytes.length / 2);
+    const first = await hypervisor().stageImage(imageId, { resume: true });
+    assert.equal(await keptBytes(first), 0);
+    await first.write(bytes.subarray(0, half));
+    await first.close();
+    const second = await hypervisor().stageImage(imageId, { resume: true });
+    assert.equal(await keptBytes(second), half);
+    await second.write(bytes.subarray(half));
+    await second.close();
+    const found = await hypervisor().importImage(imageId, importing);
+    assert.deepEqual([found.format, found.virtualBytes], ['raw', bytes.length]);
+    await hypervisor().discardImage(imageId);
+
+    const third = await hypervisor().stageImage(imageId);
+    await third.write(bytes);
+    await third.close();
+    const fourth = await hypervisor().stageImage(imageId);
+    assert.equal(await keptBytes(fourth), 0);
+    await fourth.close();
+    await hypervisor().discardImage(imageId);
   });
 
   test('an image that is none, or too large, is refused and leaves nothing', async () => {

@@ -204,9 +204,14 @@ export class ScriptedHypervisor implements Hypervisor {
     return Promise.resolve(null);
   }
 
-  async stageImage(imageId: string): Promise<ImageStage> {
-    this.engine.stagedImages.set(imageId, 0);
+  async stageImage(imageId: string, { resume } = { resume: false }): Promise<ImageStage> {
+    const kept = resume ? (this.engine.stagedImages.get(imageId) ?? 0) : 0;
+    this.engine.stagedImages.set(imageId, kept);
     return {
+      // Its bytes are not kept, only how many they are.
+      kept: async function* () {
+        yield new Uint8Array(kept);
+      },
       write: async (bytes) => {
         const before = this.engine.stagedImages.get(imageId) ?? 0;
         this.engine.stagedImages.set(imageId, before + bytes.length);

@@ -56,6 +56,8 @@ export const CASES: Readonly<Record<string, Case>> = {
   adminListVms: {},
   adminStopVm: {},
   adminDeleteVm: {},
+  adminListKnownImages: {},
+  adminFetchImage: {},
   adminAddImage: { json: { name: 'i', url: 'http://127.0.0.1/' } },
   adminUploadImage: { form: true },
   adminDeleteImage: {},

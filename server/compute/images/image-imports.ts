@@ -4,7 +4,6 @@
  * a time, and the engine imports one image at a time, so that a slow source delays no others. The
  * queue is in memory; an import that is unfinished when Cloudlet stops has failed.
  */
-import { createHash } from 'node:crypto';
 import { BACKGROUND, type Changes, type Recorder } from '../../metadata/change.ts';
 import { CommitOutcomeUnknown } from '../../metadata/metadata.ts';
 import type { SweepGuard } from '../../platform/background/sweep-guard.ts';
@@ -13,12 +12,15 @@ import { Semaphore } from '../../platform/concurrency.ts';
 import { AppError, invalidField, isAppError } from '../../platform/errors.ts';
 import { isId, newId } from '../../platform/ids.ts';
 import { OutboundRefused } from '../../platform/outbound.ts';
-import type { Hypervisor, ImageStage } from '../hypervisor.ts';
+import type { Hypervisor } from '../hypervisor.ts';
 import { vmNameProblem } from '../machines/vm-fields.ts';
 import type { AdminImage, DeletedImage, NewImage } from '../schema.ts';
 import type { ImageSource, ImageSources } from './image-sources.ts';
+import { assertImageSize, Staging } from './image-staging.ts';
 import type { FoundImage, ImageRow, ImageStore } from './image-store.ts';
 import { DEFAULT_IMAGE, imageNotFound, presentForAdmin } from './images.ts';
+import { type KnownImageAddresses, KnownImageFetch } from './known-image-fetch.ts';
+import { KNOWN_IMAGES, type KnownImage } from './known-images.ts';
 
 interface ImageImportsDeps {
   readonly changes: Changes;
@@ -26,6 +28,7 @@ interface ImageImportsDeps {
   readonly clock: Clock;
   readonly hypervisor: Hypervisor;
   readonly sources: ImageSources;
+  readonly addresses: KnownImageAddresses;
   readonly sweepGuard: SweepGuard;
   /** Throws `out_of_space` or `read_only` when that many more bytes cannot be stored. */
   readonly assertSpace: (bytes: number) => void;
@@ -54,10 +57,19 @@ export class ImageImports {
   readonly #downloads = new Semaphore(DOWNLOADS);
   readonly #copies = new Semaphore(1);
   readonly #conversions = new Semaphore(1);
+  readonly #fetches = new Semaphore(1);
+  /** Images of the kept list that are being fetched, by their names. */
+  readonly #fetched = new Map<string, string>();
+  readonly #known: KnownImageFetch;
   #isClosed = false;
 
   constructor(deps: ImageImportsDeps) {
     this.#deps = deps;
+    const { changes, store } = deps;
+    const onProgress = async (imageId: string, fetched: number, total: number) => {
+      await changes.run(BACKGROUND, (change) => change.add(store.progress(imageId, fetched, total)));
+    };
+    this.#known = new KnownImageFetch({ ...deps, onProgress });
   }
 
   /**
@@ -67,7 +79,7 @@ export class ImageImports {
   async add(call: Recorder, input: NewImage): Promise<AdminImage> {
     const name = checkedName(input.name);
     const source = await this.#sourceOf(input);
-    assertSize(source.bytes ?? 0, this.#deps.maxBytes);
+    assertImageSize(source.bytes ?? 0, this.#deps.maxBytes);
     const turns = source.bytes === null ? this.#downloads : this.#copies;
     const row = this.#newRow({ name, source: source.label, sha256: null });
     this.#active.add(row.image_id);
@@ -76,6 +88,28 @@ export class ImageImports {
       assertSum(sha256, input.sha256);
       return sha256;
     });
+  }
+
+  /**
+   * Fetches an image of the kept list, one at a time; resolves once the row is stored. Throws
+   * `image_not_found`, `image_not_ready` while the same one is being fetched, `invalid_request` when nothing
+   * is fetched by name, `shutting_down`; later errors are stored in the row.
+   */
+  async fetch(call: Recorder, shortName: string): Promise<AdminImage> {
+    const { addresses } = this.#deps;
+    const known = KNOWN_IMAGES.get(shortName);
+    if (known === undefined) throw notKnown(shortName);
+    addresses.assertOn();
+    if (this.#fetched.has(shortName)) throw fetchedAlready(shortName);
+    const source = `url ${addresses.of(known.url)}`;
+    const row = this.#newRow({ name: known.title, source, sha256: null, short_name: shortName });
+    this.#active.add(row.image_id);
+    this.#fetched.set(shortName, row.image_id);
+    return this.#begin(call, row, this.#fetchOf(row.image_id, known));
+  }
+
+  #fetchOf(imageId: string, known: KnownImage): Fill {
+    return (signal) => this.#fetches.run(signal, () => this.#known.run(imageId, known, signal));
   }
 
   async #copy(imageId: string, source: ImageSource, signal: AbortSignal): Promise<string> {
@@ -88,7 +122,7 @@ export class ImageImports {
     } finally {
       await stage.close();
     }
-    return stage.sha256();
+    return stage.sum('sha256');
   }
 
   async #sourceOf({ path, url }: NewImage): Promise<ImageSource> {
@@ -121,7 +155,7 @@ export class ImageImports {
     const name = checkedName(input.name);
     if (stage.bytes === 0) throw invalidField('file', 'is missing or empty');
     await stage.close();
-    const sha256 = stage.sha256();
+    const sha256 = stage.sum('sha256');
     assertSum(sha256, input.sha256);
     const row = this.#newRow({ name, source: 'upload', sha256 }, stage.imageId);
     return this.#begin(call, row, async () => sha256);
@@ -133,9 +167,15 @@ export class ImageImports {
     this.#active.delete(stage.imageId);
   }
 
-  #newRow(about: Pick<ImageRow, 'name' | 'source' | 'sha256'>, imageId?: string): ImageRow {
+  #newRow(
+    about: Pick<ImageRow, 'name' | 'source' | 'sha256'> & { readonly short_name?: string },
+    imageId?: string,
+  ): ImageRow {
     const { clock } = this.#deps;
     return {
+      short_name: null,
+      fetched_bytes: 0,
+      total_bytes: null,
       ...about,
       image_id: imageId ?? newId('img', clock),
       state: 'importing',
@@ -155,39 +195,59 @@ export class ImageImports {
   /** Stores the row and starts the import. */
   async #begin(call: Recorder, row: ImageRow, fill: Fill): Promise<AdminImage> {
     const { changes, store } = this.#deps;
-    const imageId = row.image_id;
     const response = presentForAdmin(row);
     try {
       this.#assertOpen();
       await changes.run(call, (change) => {
+        if (row.short_name !== null) change.add(store.deleteFailed(row.short_name));
         change.add(store.insert(row));
         return response;
       });
     } catch (error) {
-      this.#active.delete(imageId);
+      this.#forget(row);
       throw error;
     }
-    const one: Import = { controller: new AbortController(), done: Promise.resolve() };
-    if (this.#isClosed) one.controller.abort(stopped());
-    this.#imports.set(imageId, one);
-    one.done = this.#run(imageId, one.controller, fill);
+    this.#launch(row, fill);
     return response;
   }
 
+  #launch(row: ImageRow, fill: Fill): void {
+    const one: Import = { controller: new AbortController(), done: Promise.resolve() };
+    if (this.#isClosed) one.controller.abort(stopped());
+    this.#imports.set(row.image_id, one);
+    one.done = this.#run(row, one.controller, fill);
+  }
+
+  #forget(row: ImageRow): void {
+    this.#imports.delete(row.image_id);
+    this.#active.delete(row.image_id);
+    this.#free(row);
+  }
+
+  /** Before the row says that it ended: whoever reads that may fetch the same one again. */
+  #free({ image_id, short_name }: ImageRow): void {
+    if (short_name !== null && this.#fetched.get(short_name) === image_id) this.#fetched.delete(short_name);
+  }
+
   /** Never rejects. */
-  async #run(imageId: string, controller: AbortController, fill: Fill): Promise<void> {
+  async #run(row: ImageRow, controller: AbortController, fill: Fill): Promise<void> {
+    const { image_id: imageId } = row;
     const { changes, store, hypervisor, onError } = this.#deps;
     const { signal } = controller;
     try {
       signal.throwIfAborted();
       const sha256 = await fill(signal);
       const found = await this.#conversions.run(signal, () => this.#takeIn(imageId, controller, sha256));
+      this.#free(row);
       await changes.run(BACKGROUND, (change) => change.add(store.finish(imageId, found)));
     } catch (error) {
       // The image may be ready anyway; the next start of Cloudlet checks.
       if (error instanceof CommitOutcomeUnknown) return;
+      // The next start goes on with it.
+      if (this.#isClosed && row.short_name !== null) return;
       const { code, message } = failure(error);
       if (code === 'internal_error') onError(imageId, 'image import failed', error);
+      this.#free(row);
       try {
         await changes.run(BACKGROUND, (change) => change.add(store.fail(imageId, code, message)));
         await hypervisor.discardImage(imageId);
@@ -195,8 +255,7 @@ export class ImageImports {
         onError(imageId, 'removing an incomplete import failed', failed);
       }
     } finally {
-      this.#imports.delete(imageId);
-      this.#active.delete(imageId);
+      this.#forget(row);
     }
   }
 
@@ -240,12 +299,13 @@ export class ImageImports {
     return response;
   }
 
-  /** Cleans up after the last run. */
+  /** Cleans up after the last run, and goes on with what it fetched of the kept list. */
   async start(): Promise<void> {
     const { changes, store, hypervisor, sweepGuard } = this.#deps;
     const present = await hypervisor.listImages();
     const rows = await store.list();
-    const unfinished = rows.filter((row) => row.state === 'importing' && !this.#active.has(row.image_id));
+    const left = rows.filter((row) => row.state === 'importing' && !this.#active.has(row.image_id));
+    const unfinished = left.filter((row) => !this.#resume(row));
     const { code, message } = stopped();
     if (unfinished.length > 0) {
       await changes.run(BACKGROUND, (change) =>
@@ -259,7 +319,18 @@ export class ImageImports {
     for (const imageId of unnamed) await hypervisor.discardImage(imageId);
   }
 
-  /** Cancels the imports in progress, which then have failed. */
+  /** False for an import that cannot go on. */
+  #resume(row: ImageRow): boolean {
+    const { image_id: imageId, short_name: name } = row;
+    const known = name === null ? undefined : KNOWN_IMAGES.get(name);
+    if (name === null || known === undefined || this.#fetched.has(name)) return false;
+    this.#active.add(imageId);
+    this.#fetched.set(name, imageId);
+    this.#launch(row, this.#fetchOf(imageId, known));
+    return true;
+  }
+
+  /** Cancels the imports in progress: those of the kept list go on at the next start, others have failed. */
   async close(): Promise<void> {
     this.#isClosed = true;
     for (const { controller } of this.#imports.values()) controller.abort(stopped());
@@ -279,6 +350,18 @@ function assertSum(found: string, wanted: string | undefined): void {
   throw invalidField('sha256', `does not match the SHA-256 of the data, ${found}`);
 }
 
+function notKnown(shortName: string): AppError {
+  return new AppError('image_not_found', `There is no image ${shortName} in the list`, {
+    hint: `It has ${[...KNOWN_IMAGES.keys()].join(', ')}`,
+  });
+}
+
+function fetchedAlready(shortName: string): AppError {
+  return new AppError('image_not_ready', `${shortName} is being fetched already`, {
+    extra: { state: 'importing' },
+  });
+}
+
 function imageInUse(): AppError {
   return new AppError('image_in_use', 'The image is used by virtual machines', {
     hint: 'Delete these virtual machines first',
@@ -294,62 +377,4 @@ function failure(error: unknown): { code: string; message: string } {
   if (error instanceof OutboundRefused) return { code: `source_${error.kind}`, message: error.message };
   if (isAppError(error)) return { code: error.code, message: error.message };
   return { code: 'internal_error', message: 'Internal error; the operator finds details in the log' };
-}
-
-interface StagingDeps {
-  /** Throws `out_of_space` or `read_only` when that many more bytes cannot be stored. */
-  readonly assertSpace: (bytes: number) => void;
-  /** Largest source, bytes. */
-  readonly maxBytes: number;
-}
-
-const GIB = 2 ** 30;
-
-/** Throws `payload_too_large`. */
-function assertSize(bytes: number, maxBytes: number): void {
-  if (bytes <= maxBytes) return;
-  throw new AppError('payload_too_large', `An image can have at most ${Math.floor(maxBytes / GIB)} GiB`);
-}
-
-/** Counts and hashes the staged bytes and enforces the limit. */
-class Staging {
-  readonly imageId: string;
-  readonly #stage: ImageStage;
-  readonly #deps: StagingDeps;
-  readonly #hash = createHash('sha256');
-  #digest: string | null = null;
-  #isClosed = false;
-  bytes = 0;
-
-  constructor(imageId: string, stage: ImageStage, deps: StagingDeps) {
-    this.imageId = imageId;
-    this.#stage = stage;
-    this.#deps = deps;
-  }
-
-  /** The bytes are copied before the call returns. */
-  write(piece: Uint8Array): Promise<void> {
-    return this.#write(Buffer.from(piece));
-  }
-
-  async #write(piece: Buffer): Promise<void> {
-    const { maxBytes, assertSpace } = this.#deps;
-    this.bytes += piece.length;
-    assertSize(this.bytes, maxBytes);
-    assertSpace(piece.length);
-    this.#hash.update(piece);
-    await this.#stage.write(piece);
-  }
-
-  /** SHA-256 of everything written; nothing may be written afterwards. */
-  sha256(): string {
-    this.#digest ??= this.#hash.digest('hex');
-    return this.#digest;
-  }
-
-  async close(): Promise<void> {
-    if (this.#isClosed) return;
-    this.#isClosed = true;
-    await this.#stage.close();
-  }
 }

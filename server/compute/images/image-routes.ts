@@ -3,7 +3,16 @@ import { readForm } from '../../http/bodies/multipart.ts';
 import { defineRoute, type Route, type RouteInput } from '../../http/route.ts';
 import { unknownFields } from '../../http/validate.ts';
 import { Type } from '../../platform/json/json-schema.ts';
-import { AdminImage, DeletedImage, Image, ImageForm, ImagePath, NewImage } from '../schema.ts';
+import {
+  AdminImage,
+  DeletedImage,
+  Image,
+  ImageForm,
+  ImagePath,
+  KnownImageEntry,
+  KnownImagePath,
+  NewImage,
+} from '../schema.ts';
 import type { ImageImports } from './image-imports.ts';
 import type { Images } from './images.ts';
 
@@ -15,7 +24,7 @@ export interface ImageRoutesDeps {
 const ADMIN = '/api/admin/images';
 
 export function imageRoutes(deps: ImageRoutesDeps): Route[] {
-  return [...readRoutes(deps), ...changeRoutes(deps)];
+  return [...readRoutes(deps), ...changeRoutes(deps), fetchRoute(deps)];
 }
 
 function readRoutes({ images }: ImageRoutesDeps): Route[] {
@@ -40,7 +49,37 @@ function readRoutes({ images }: ImageRoutesDeps): Route[] {
       responses: { 200: Type.Array(AdminImage) },
       handler: () => images.listAll(),
     }),
+    defineRoute({
+      method: 'GET',
+      path: `${ADMIN}/known`,
+      name: 'adminListKnownImages',
+      tag: 'admin',
+      summary: 'List the images that can be fetched by name, with their newest fetch',
+      permission: 'admin:read',
+      responses: { 200: Type.Array(KnownImageEntry) },
+      handler: () => images.listKnown(),
+    }),
   ];
+}
+
+function fetchRoute({ imports }: ImageRoutesDeps): Route {
+  return defineRoute({
+    method: 'POST',
+    path: `${ADMIN}/known/{short_name}`,
+    name: 'adminFetchImage',
+    livesOn: 'host',
+    tag: 'admin',
+    summary: 'Fetch an image by name from its maker',
+    description:
+      'Responds immediately; `progress` of the image says how far it is, and it can be used once its state is ' +
+      '`ready`: its bytes then have the sum that the maker publishes. One is fetched at a time, and goes on after ' +
+      'a restart. Deleting the image cancels.',
+    permission: 'admin',
+    params: KnownImagePath,
+    responses: { 201: AdminImage },
+    errors: ['image_not_found', 'image_not_ready', 'shutting_down', 'out_of_space', 'read_only'],
+    handler: (call) => imports.fetch(call, call.params.short_name),
+  });
 }
 
 function changeRoutes({ imports }: ImageRoutesDeps): Route[] {
@@ -104,7 +143,7 @@ async function receive(imports: ImageImports, input: RouteInput<unknown, unknown
     unknownFields(request, fields.keys(), ImageForm);
     const name = fields.get('name') ?? file?.fileName ?? '';
     const sha256 = fields.get('sha256');
-    identify([name, sha256, stage.bytes, stage.sha256()]);
+    identify([name, sha256, stage.bytes, stage.sum('sha256')]);
     return await imports.finishUpload(input, stage, { name, sha256 });
   } catch (error) {
     await imports.abortUpload(stage);

@@ -17,13 +17,19 @@ export interface ImageRow {
   readonly source_format: 'raw' | 'qcow2' | null;
   readonly sha256: string | null;
   readonly created_at: number;
+  /** Name in the kept list; null: from elsewhere. */
+  readonly short_name: string | null;
+  /** Bytes of the source that came so far; only counted for the kept list. */
+  readonly fetched_bytes: number;
+  /** Size that the source names; null: unknown. */
+  readonly total_bytes: number | null;
 }
 
 /** Figures of an image that are known once it is ready. */
 export type FoundImage = Pick<ImageRow, 'size_bytes' | 'virtual_bytes' | 'source_format' | 'sha256'>;
 
 const COLUMNS = `image_id, name, state, reason_code, reason_message, size_bytes, virtual_bytes, source,
-  source_format, sha256, created_at`;
+  source_format, sha256, created_at, short_name, fetched_bytes, total_bytes`;
 
 export class ImageStore {
   readonly #reads: Reads;
@@ -32,8 +38,14 @@ export class ImageStore {
     this.#reads = reads;
   }
 
-  find(imageId: string): Awaitable<ImageRow | undefined> {
-    return this.#reads.get(`SELECT ${COLUMNS} FROM images WHERE image_id = ?`, imageId);
+  /** By its id; or by its short name the newest that is ready, else the newest. */
+  find(image: string): Awaitable<ImageRow | undefined> {
+    return this.#reads.get(
+      `SELECT ${COLUMNS} FROM images WHERE image_id = ? OR short_name = ?
+       ORDER BY CASE WHEN state = 'ready' THEN 0 ELSE 1 END, image_id DESC LIMIT 1`,
+      image,
+      image,
+    );
   }
 
   /** Oldest first. */
@@ -51,13 +63,27 @@ export class ImageStore {
 
   insert(row: ImageRow): Statement {
     return {
-      sql: `INSERT INTO images (image_id, name, state, size_bytes, virtual_bytes, source, sha256, created_at)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+      sql: `INSERT INTO images (image_id, name, state, size_bytes, virtual_bytes, source, sha256, created_at,
+              short_name)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
       params: [
         ...[row.image_id, row.name, row.state, row.size_bytes, row.virtual_bytes],
-        ...[row.source, row.sha256, row.created_at],
+        ...[row.source, row.sha256, row.created_at, row.short_name],
       ],
     };
+  }
+
+  /** How much of its source came so far. */
+  progress(imageId: string, fetchedBytes: number, totalBytes: number): Statement {
+    return {
+      sql: `UPDATE images SET fetched_bytes = ?, total_bytes = ? WHERE image_id = ? AND state = 'importing'`,
+      params: [fetchedBytes, totalBytes, imageId],
+    };
+  }
+
+  /** Removes the failed fetches of a name, whose bytes are gone. */
+  deleteFailed(shortName: string): Statement {
+    return { sql: `DELETE FROM images WHERE short_name = ? AND state = 'failed'`, params: [shortName] };
   }
 
   /** Refuses when the image is no longer being imported. */

@@ -71,6 +71,7 @@ interface VmRequest {
   readonly address: string;
   readonly plan: string;
   readonly diskGb: number;
+  readonly imageId: string;
 }
 
 export class Machines {
@@ -135,7 +136,8 @@ export class Machines {
     this.#deps.descriptors.assertFree(FILES_TO_CREATE);
     this.#deps.assertSpace(BYTES_TO_CREATE);
     const address = await this.#deps.addresses.take(checked.ports);
-    const row = this.#newRow(principal, { input, checked, address, plan, diskGb });
+    const imageId = image.image_id;
+    const row = this.#newRow(principal, { input, checked, address, plan, diskGb, imageId });
     this.#beingCreated.add(row.vm_id);
     try {
       return await this.#store(call, row, from);
@@ -192,7 +194,7 @@ export class Machines {
   }
 
   #newRow(principal: Principal, request: VmRequest): NewRow {
-    const { input, checked, address, plan, diskGb } = request;
+    const { input, checked, address, plan, diskGb, imageId } = request;
     const { type } = checked;
     const now = this.#deps.clock.now();
     return {
@@ -207,7 +209,7 @@ export class Machines {
       disk_gb: diskGb,
       rebuilds: 0,
       price_micro: type.priceMicro,
-      image_id: input.image ?? DEFAULT_IMAGE,
+      image_id: imageId,
       ssh_keys: JSON.stringify(checked.sshKeys),
       user_data: checked.userData,
       databases: checked.databases.length === 0 ? null : JSON.stringify(checked.databases),

@@ -353,9 +353,9 @@ export class QemuHypervisor implements hv.Hypervisor {
     return this.#runs.find(vmId)?.privateSocket() ?? null;
   }
 
-  async stageImage(imageId: string): Promise<hv.ImageStage> {
+  async stageImage(imageId: string, options?: { readonly resume: boolean }): Promise<hv.ImageStage> {
     this.#assertHere();
-    return this.#images.stage(imageId);
+    return this.#images.stage(imageId, options);
   }
 
   importImage(imageId: string, options: hv.ImportOptions): Promise<hv.ImportedImage> {

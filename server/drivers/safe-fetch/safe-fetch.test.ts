@@ -148,6 +148,27 @@ describe('requests', () => {
     assert.equal(seen.at(-1)?.url.startsWith('/?to='), true);
   });
 
+  test('the origin that the operator named is reached inside, and no other, also not by a redirect', async () => {
+    for (const host of ['127.0.0.1', 'localhost']) {
+      const insideOrigin = `http://${host}:${port}`;
+      assert.equal(await text(strict, `${insideOrigin}/`, { insideOrigin }), 'hello');
+      for (const other of [`http://127.0.0.2:${port}/`, `http://[::1]:${port}/`, 'http://127.0.0.1:1/']) {
+        await assert.rejects(text(strict, other, { insideOrigin }), refuses('forbidden'), other);
+        const redirect = `${insideOrigin}/?to=${encodeURIComponent(other)}`;
+        await assert.rejects(text(strict, redirect, { insideOrigin }), refuses('forbidden'), other);
+      }
+    }
+  });
+
+  test('a request that may ask only some URLs is refused the others, also by a redirect', async () => {
+    const mayAsk = (url: URL) => !url.pathname.startsWith('/other');
+    const at = `http://127.0.0.1:${port}`;
+    assert.equal(await text(open, `${at}/?to=/fine`, { mayAsk }), 'hello');
+    await assert.rejects(text(open, `${at}/other`, { mayAsk }), refuses('forbidden'));
+    await assert.rejects(text(open, `${at}/?to=/other`, { mayAsk }), refuses('forbidden'));
+    assert.ok(seen.every(({ url }) => url !== '/other'));
+  });
+
   test('too many bytes, silence and lateness end it', async () => {
     await assert.rejects(text(open, `http://127.0.0.1:${port}/long`), /larger than 4000/);
     await assert.rejects(text(open, `http://127.0.0.1:${port}/chunked`), /larger than 4000/);

@@ -83,7 +83,8 @@ export class SafeFetch implements Outbound {
       const pieces = atPace(response, this.#pace);
       const bytes = readResponse(pieces, { response, request, signal });
       const retryAfter = response.headers['retry-after'] ?? null;
-      return { status: response.statusCode ?? 0, retryAfter, length, bytes };
+      const contentRange = response.headers['content-range'] ?? null;
+      return { status: response.statusCode ?? 0, retryAfter, contentRange, length, bytes };
     } catch (error) {
       throw worded(error, request, signal);
     }
@@ -92,6 +93,7 @@ export class SafeFetch implements Outbound {
   async #follow(request: OutboundRequest, signal: AbortSignal): Promise<http.IncomingMessage> {
     let url = checkedUrl(request.url);
     for (let redirects = 0; ; redirects++) {
+      if (request.mayAsk?.(url) === false) throw notNamed(url);
       const response = await this.#send(url, request, signal);
       const { location } = response.headers;
       const isRedirect = REDIRECTS.has(response.statusCode ?? 0) && location !== undefined;
@@ -109,7 +111,8 @@ export class SafeFetch implements Outbound {
   }
 
   #send(url: URL, request: OutboundRequest, signal: AbortSignal): Promise<http.IncomingMessage> {
-    const host = this.#hostOf(url.hostname);
+    const isInside = url.origin === request.insideOrigin;
+    const host = isInside ? plainHost(url.hostname) : this.#hostOf(url.hostname);
     const { protocol } = url;
     return new Promise((resolve, reject) => {
       const sent = (protocol === 'https:' ? https : http).request({
@@ -125,7 +128,7 @@ export class SafeFetch implements Outbound {
           ...request.headers,
           host: url.host,
         },
-        lookup: this.#lookup,
+        lookup: isInside ? this.#lookupAny : this.#lookup,
         // A new connection: never one that someone else opened.
         agent: false,
         maxHeaderSize: MAX_HEADER_BYTES,
@@ -140,7 +143,7 @@ export class SafeFetch implements Outbound {
       sent.on('socket', (socket) =>
         socket.on('connect', () => {
           const { localAddress, remoteAddress = '' } = socket;
-          const isSelf = localAddress === remoteAddress && !isIn(this.#allowed, remoteAddress);
+          const isSelf = localAddress === remoteAddress && !isInside && !isIn(this.#allowed, remoteAddress);
           if (isSelf) sent.destroy(forbidden(url.hostname));
         }),
       );
@@ -158,24 +161,34 @@ export class SafeFetch implements Outbound {
     });
   }
 
-  /** The host without the brackets of IPv6. Sockets look up only names, not addresses. */
+  /** Sockets look up only names, not addresses. */
   #hostOf(hostname: string): string {
-    const host = hostname.replace(/^\[|\]$/g, '');
+    const host = plainHost(hostname);
     if (isIP(host) !== 0 && !mayReach(host, this.#allowed)) throw forbidden(hostname);
     return host;
   }
 
-  /** Resolves a name to its allowed addresses. */
-  readonly #lookup: LookupFunction = (name, options, callback) => {
-    const take = (found: LookupAddress[]) => {
-      const fine = found.filter(({ address }) => mayReach(address, this.#allowed));
-      const [first] = fine;
-      if (first === undefined) return callback(forbidden(name), '');
-      if (options.all) callback(null, fine);
-      else callback(null, first.address, first.family);
+  /** Resolves a name to its addresses for which `isFine` holds. */
+  #lookupOf(isFine: (address: string) => boolean): LookupFunction {
+    return (name, options, callback) => {
+      const take = (found: LookupAddress[]) => {
+        const fine = found.filter(({ address }) => isFine(address));
+        const [first] = fine;
+        if (first === undefined) return callback(forbidden(name), '');
+        if (options.all) callback(null, fine);
+        else callback(null, first.address, first.family);
+      };
+      this.#names.find(name).then(take, (error) => callback(error, ''));
     };
-    this.#names.find(name).then(take, (error) => callback(error, ''));
-  };
+  }
+
+  readonly #lookup = this.#lookupOf((address) => mayReach(address, this.#allowed));
+  readonly #lookupAny = this.#lookupOf(() => true);
+}
+
+/** Without the brackets of IPv6. */
+function plainHost(hostname: string): string {
+  return hostname.replace(/^\[|\]$/g, '');
 }
 
 /** Throws OutboundRefused unless it is http(s) without credentials. */
@@ -245,6 +258,10 @@ async function* readResponse(
 
 function forbidden(host: string): OutboundRefused {
   return new OutboundRefused('forbidden', `${host} is not a public Internet address outside this host`);
+}
+
+function notNamed(url: URL): OutboundRefused {
+  return new OutboundRefused('forbidden', `${url.origin} is not among the addresses of this source`);
 }
 
 function tooLarge(maxBytes: number): OutboundRefused {

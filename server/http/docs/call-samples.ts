@@ -124,6 +124,7 @@ export const CALL_SAMPLES: Readonly<Record<string, CallSample>> = {
     instead:
       'Updates are a WebSocket, which curl does not speak: open the path with a WebSocket client and your key.',
   },
+  adminFetchImage: { path: { short_name: 'debian-13' } },
   adminAddImage: { body: { name: 'Debian 12', url: 'https://images.example.com/debian-12.qcow2' } },
   adminUploadImage: { form: { file: '@debian-12.qcow2', name: 'Debian 12' } },
   adminCreateSetupLink: {

@@ -6,6 +6,7 @@ import { declaredRoutes } from '../../cloud/edges.ts';
 const FROM_ROWS: Readonly<Record<string, string>> = {
   listImages: 'rows of images',
   adminListImages: 'rows of images',
+  adminListKnownImages: 'rows of images',
   listRecoveryPoints: 'rows of points',
   listSshKeys: 'rows of keys',
   addSshKey: 'rows of keys',
@@ -23,6 +24,7 @@ const REACHING = [
     'adminStopVm',
     'adminDeleteVm',
     'adminAddImage',
+    'adminFetchImage',
     'adminUploadImage',
     'adminDeleteImage',
   ],

@@ -134,6 +134,20 @@ describe('ImageLibrary', { skip: noQemu }, () => {
     assert.equal(fs.readFileSync(join(root, 'secret'), 'utf8'), 'secret');
   });
 
+  test('bytes that a converter could have written to are not gone on with', {
+    skip: noGuestUsers,
+  }, async () => {
+    const images = library();
+    for (const one of ['', 'source']) {
+      await stage(testGuestDisk(), images);
+      fs.chownSync(join(directory(), `.import-${imageId}`, one), UID, UID);
+      const staged = await images.stage(imageId, { resume: true });
+      for await (const piece of staged.kept()) assert.equal(piece.length, 0);
+      await staged.close();
+    }
+    await images.discard(imageId);
+  });
+
   test('an abort ends the converter and what it left behind', {
     skip: noGuestUsers,
   }, async () => {

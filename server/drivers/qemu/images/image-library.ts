@@ -60,14 +60,19 @@ export class ImageLibrary {
     return join(this.#deps.directory, `${prefix}${imageId}${suffix}`);
   }
 
-  /** Throws `engine_unavailable`: better before the bytes arrive than after. */
-  async stage(imageId: string): Promise<ImageStage> {
+  /**
+   * Throws `engine_unavailable`: better before the bytes arrive than after. Bytes that a converter could have
+   * written to are not resumed.
+   */
+  async stage(imageId: string, { resume } = { resume: false }): Promise<ImageStage> {
     await this.#programOrThrow();
     const folder = this.#path(imageId, STAGE);
+    const source = join(folder, SOURCE);
+    if (resume && isOurs(folder) && isOurs(source)) return new StagedFile(await open(source, 'r+'));
     fs.mkdirSync(this.#deps.directory, { recursive: true, mode: 0o700 });
     await this.#removeStage(imageId);
     fs.mkdirSync(folder, { mode: 0o700 });
-    return new StagedFile(await open(join(folder, SOURCE), 'wx', 0o600));
+    return new StagedFile(await open(source, 'wx+', 0o600));
   }
 
   async import(imageId: string, options: ImportOptions): Promise<ImportedImage> {
@@ -193,18 +198,43 @@ export class ImageLibrary {
   }
 }
 
+const PIECE_BYTES = 256 * 1024;
+
+/** A file or folder that only this process and its successors write to. */
+function isOurs(path: string): boolean {
+  const stat = fs.lstatSync(path, { throwIfNoEntry: false });
+  return stat !== undefined && !stat.isSymbolicLink() && stat.uid === process.getuid?.();
+}
+
 /** Bytes of an image as they arrive. */
 class StagedFile implements ImageStage {
   readonly #file: FileHandle;
+  #end = 0;
 
   constructor(file: FileHandle) {
     this.#file = file;
   }
 
+  async *kept(): AsyncGenerator<Uint8Array> {
+    for (;;) {
+      const { bytesRead, buffer } = await this.#file.read(
+        Buffer.alloc(PIECE_BYTES),
+        0,
+        PIECE_BYTES,
+        this.#end,
+      );
+      if (bytesRead === 0) return;
+      this.#end += bytesRead;
+      yield buffer.subarray(0, bytesRead);
+    }
+  }
+
   async write(bytes: Uint8Array): Promise<void> {
     try {
       for (let at = 0; at < bytes.length; ) {
-        at += (await this.#file.write(bytes, at, bytes.length - at)).bytesWritten;
+        const { bytesWritten } = await this.#file.write(bytes, at, bytes.length - at, this.#end);
+        at += bytesWritten;
+        this.#end += bytesWritten;
       }
     } catch (error) {
       throw asDiskError(error);

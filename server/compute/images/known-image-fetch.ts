@@ -1,0 +1,243 @@
+/**
+ * Fetches images of the kept list: the maker's sum first, then the bytes. A broken connection, or a Cloudlet
+ * that was killed, goes on where it stopped; bytes that do not have the sum are fetched once more from the
+ * start, if some of them were kept.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Clock } from '../../platform/clock.ts';
+import { AppError } from '../../platform/errors.ts';
+import { type Outbound, OutboundRefused, type OutboundRequest } from '../../platform/outbound.ts';
+import type { Hypervisor } from '../hypervisor.ts';
+import { Staging, type StagingDeps } from './image-staging.ts';
+import type { KnownImage } from './known-images.ts';
+
+export interface KnownImageFetchDeps extends StagingDeps {
+  readonly hypervisor: Pick<Hypervisor, 'stageImage'>;
+  readonly addresses: KnownImageAddresses;
+  readonly clock: Pick<Clock, 'monotonic'>;
+  /** Called about once a second. */
+  readonly onProgress: (imageId: string, fetchedBytes: number, totalBytes: number) => Promise<void>;
+}
+
+const DOWNLOAD_MS = 4 * 3_600_000;
+const SUMS_MS = 60_000;
+const MAX_SUMS_BYTES = 2 ** 20;
+const PROGRESS_MS = 1000;
+/** Requests in a row that bring nothing, before a fetch has failed; and all requests of one fetch. */
+const MAX_IDLE = 4;
+const MAX_REQUESTS = 100;
+/** Before the second request, ms; more before each further one. */
+const PAUSE_MS = 1000;
+
+/** Trying again would not help. */
+class Final extends OutboundRefused {
+  constructor(message: string) {
+    super('failed', message);
+  }
+}
+
+/** Where images of the kept list come from: the makers, or the operator's mirror of them. */
+export class KnownImageAddresses {
+  readonly outbound: Outbound;
+  readonly #mirror: string;
+
+  /** `mirror`: a base URL; empty: the makers; `off`: nowhere. */
+  constructor(outbound: Outbound, mirror: string) {
+    this.outbound = outbound;
+    this.#mirror = mirror;
+  }
+
+  /** Throws `invalid_request` when nothing is fetched by name. */
+  assertOn(): void {
+    if (this.#mirror !== 'off') return;
+    throw new AppError('invalid_request', 'CLOUDLET_IMAGE_MIRROR is off: no images are fetched by name', {
+      hint: 'Add the image by upload, URL or path instead',
+    });
+  }
+
+  /** On a mirror each host is a folder, as `wget -x` makes it. */
+  of(url: string): string {
+    if (this.#mirror === '' || this.#mirror === 'off') return url;
+    const { host, pathname } = new URL(url);
+    return `${this.#mirror.replace(/\/+$/, '')}/${host}${pathname}`;
+  }
+
+  /** Limits of a request for `url` and its redirects. */
+  limits({ redirectHosts }: KnownImage, url: string): Pick<OutboundRequest, 'mayAsk' | 'insideOrigin'> {
+    if (this.#mirror !== '') {
+      const { origin: insideOrigin } = new URL(this.#mirror);
+      return { insideOrigin, mayAsk: ({ origin }) => origin === insideOrigin };
+    }
+    const { host } = new URL(url);
+    const isNamed = (name: string) =>
+      name === host || redirectHosts.some((one) => (one.startsWith('.') ? name.endsWith(one) : name === one));
+    return { mayAsk: ({ protocol, host: name }) => protocol === 'https:' && isNamed(name) };
+  }
+}
+
+export class KnownImageFetch {
+  readonly #deps: KnownImageFetchDeps;
+
+  constructor(deps: KnownImageFetchDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Stages the image, whose bytes have the maker's sum once this resolves with their SHA-256. Throws
+   * OutboundRefused, `out_of_space`, `engine_unavailable`, or the signal's reason.
+   */
+  async run(imageId: string, known: KnownImage, signal: AbortSignal): Promise<string> {
+    this.#deps.addresses.assertOn();
+    const wanted = await this.#wantedSum(known, signal);
+    for (let resume = true; ; resume = false) {
+      const found = await this.#stage(imageId, known, { resume, signal });
+      if (found.sum === wanted) return found.sha256;
+      if (found.keptBytes > 0 && resume) continue;
+      const algorithm = known.algorithm.toUpperCase();
+      throw new Final(`the image has the ${algorithm} ${found.sum}, not ${wanted} as its maker says`);
+    }
+  }
+
+  async #wantedSum(known: KnownImage, signal: AbortSignal): Promise<string> {
+    const { sum, algorithm } = known;
+    if ('pinned' in sum) return sum.pinned;
+    const { addresses } = this.#deps;
+    const url = addresses.of(sum.url);
+    const words = (message: string) => `the maker's sums, ${url}: ${message}`;
+    try {
+      const limits = addresses.limits(known, url);
+      const request = { url, ...limits, maxBytes: MAX_SUMS_BYTES, totalMs: SUMS_MS, signal };
+      const { status, bytes } = await addresses.outbound.fetch(request);
+      const pieces: Uint8Array[] = [];
+      for await (const piece of bytes) pieces.push(piece);
+      if (status !== 200) throw new Final(`the server answered ${status}`);
+      const fileName = new URL(known.url).pathname.split('/').at(-1) ?? '';
+      const found = sumIn(Buffer.concat(pieces).toString('utf8'), fileName, algorithm);
+      if (found === null) throw new Final(`no ${algorithm.toUpperCase()} of ${fileName} in it`);
+      return found;
+    } catch (error) {
+      if (error instanceof OutboundRefused)
+        throw new OutboundRefused(error.kind, words(error.message), error);
+      throw error;
+    }
+  }
+
+  async #stage(imageId: string, known: KnownImage, how: { resume: boolean; signal: AbortSignal }) {
+    const { hypervisor, assertSpace, maxBytes } = this.#deps;
+    const { algorithm } = known;
+    const opened = await hypervisor.stageImage(imageId, { resume: how.resume });
+    const stage = new Staging(imageId, opened, { assertSpace, maxBytes, algorithm });
+    try {
+      await stage.takeKept(how.signal);
+      const keptBytes = stage.bytes;
+      const isWhole = await this.#fill(stage, known, how.signal);
+      return {
+        keptBytes: isWhole ? keptBytes : stage.bytes,
+        sum: stage.sum(algorithm),
+        sha256: stage.sum('sha256'),
+      };
+    } finally {
+      await stage.close();
+    }
+  }
+
+  /** False when the server has other bytes than those kept: they must be fetched from the start. */
+  async #fill(stage: Staging, known: KnownImage, signal: AbortSignal): Promise<boolean> {
+    let idle = 0;
+    for (let requests = 1; ; requests++) {
+      const before = stage.bytes;
+      try {
+        return await this.#request(stage, known, signal);
+      } catch (error) {
+        const mayPass =
+          error instanceof OutboundRefused && !(error instanceof Final) && error.kind === 'failed';
+        idle = stage.bytes > before ? 1 : idle + 1;
+        if (!mayPass || stage.bytes === 0 || idle >= MAX_IDLE || requests >= MAX_REQUESTS) throw error;
+        await sleep(PAUSE_MS * idle, undefined, { signal });
+      }
+    }
+  }
+
+  async #request(stage: Staging, known: KnownImage, signal: AbortSignal): Promise<boolean> {
+    const { addresses, maxBytes, assertSpace } = this.#deps;
+    const from = stage.bytes;
+    const url = addresses.of(known.url);
+    const headers: Record<string, string> = from === 0 ? {} : { range: `bytes=${from}-` };
+    const limits = addresses.limits(known, url);
+    const { outbound } = addresses;
+    const { bytes, ...answer } = await outbound.fetch({
+      ...limits,
+      url,
+      headers,
+      maxBytes,
+      totalMs: DOWNLOAD_MS,
+      signal,
+    });
+    const end = () => bytes[Symbol.asyncIterator]().return?.();
+    try {
+      const totalBytes = totalOf(answer, from);
+      if (totalBytes === null) {
+        await end();
+        return false;
+      }
+      // The converted image is about as large again, before the source goes.
+      assertSpace(2 * totalBytes - from);
+      await this.#take(stage, bytes, totalBytes);
+      return true;
+    } finally {
+      await end();
+    }
+  }
+
+  async #take(stage: Staging, bytes: AsyncIterable<Uint8Array>, totalBytes: number): Promise<void> {
+    const { clock, onProgress } = this.#deps;
+    await onProgress(stage.imageId, stage.bytes, totalBytes);
+    let toldAt = clock.monotonic();
+    for await (const piece of bytes) {
+      if (stage.bytes + piece.length > totalBytes) throw new Final('more bytes came than were announced');
+      await stage.write(piece);
+      if (clock.monotonic() - toldAt < PROGRESS_MS) continue;
+      await onProgress(stage.imageId, stage.bytes, totalBytes);
+      toldAt = clock.monotonic();
+    }
+    if (stage.bytes < totalBytes) throw new OutboundRefused('failed', 'the response ended early');
+    await onProgress(stage.imageId, totalBytes, totalBytes);
+  }
+}
+
+interface Answer {
+  readonly status: number;
+  readonly length: number | null;
+  readonly contentRange: string | null;
+}
+
+/** Size of the whole image; null: the server does not go on at `from`. */
+function totalOf({ status, length, contentRange }: Answer, from: number): number | null {
+  if (from > 0 && (status === 200 || status === 416)) return null;
+  if (status === 200 && length !== null) return length;
+  if (status === 200) throw new Final('the server does not say how large the image is');
+  const [, start, total] = /^bytes (\d{1,15})-\d{1,15}\/(\d{1,15})$/.exec(contentRange ?? '') ?? [];
+  if (status === 206 && from > 0 && Number(start) === from) return Number(total);
+  throw new Final(`the server answered ${status}`);
+}
+
+/**
+ * The sum of a file in a maker's list: `sum  name` and `sum *name` of coreutils, `SHA256 (name) = sum` of
+ * BSD, or nothing but the sum. null: none, or not the same twice.
+ */
+export function sumIn(text: string, fileName: string, algorithm: 'sha256' | 'sha512'): string | null {
+  const digits = algorithm === 'sha256' ? 64 : 128;
+  const isSum = (word: string) => word.length === digits && /^[0-9a-f]+$/i.test(word);
+  const lines = text.split('\n').map((line) => line.trim());
+  const bsd = `${algorithm.toUpperCase()} (${fileName}) = `;
+  const found = new Set<string>();
+  for (const line of lines) {
+    const [first = '', second] = line.split(/\s+\*?/);
+    const isAlone = second === undefined && lines.filter((one) => one !== '').length === 1;
+    if (line.startsWith(bsd) && isSum(line.slice(bsd.length)))
+      found.add(line.slice(bsd.length).toLowerCase());
+    else if (isSum(first) && (second === fileName || isAlone)) found.add(first.toLowerCase());
+  }
+  const [sum] = found;
+  return found.size === 1 && sum !== undefined ? sum : null;
+}

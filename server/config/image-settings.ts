@@ -1,0 +1,24 @@
+/** Settings of the images that machines are made of. */
+import { folders, integer, mirrorUrl, text } from './setting-kinds.ts';
+
+export const IMAGE_SETTINGS = {
+  imageSources: text(
+    'CLOUDLET_IMAGE_SOURCES',
+    '',
+    'Host folders (comma-separated) from which administrators may add images by path',
+    folders,
+  ),
+  imageMirror: text(
+    'CLOUDLET_IMAGE_MIRROR',
+    '',
+    'Base URL of a mirror, `http://mirror.lab/images`, for images fetched by name: a folder for each host, as `wget -x` makes it; it may lie inside. Empty: from their makers, over HTTPS; off: none is fetched by name',
+    mirrorUrl,
+  ),
+  imageMaxGb: integer(
+    'CLOUDLET_IMAGE_MAX_GB',
+    20,
+    1,
+    1024,
+    'Maximum image size, as a file and as a virtual disk, GiB',
+  ),
+} as const;
