@@ -11,7 +11,8 @@ import type { Egress } from './life/egress.ts';
 import type { Lifecycle } from './life/lifecycle.ts';
 import type { OwnedDatabases } from './life/owned-databases.ts';
 import { assertReadable, assertReady, type DatabaseTurns } from './life/states.ts';
-import { unpacked } from './packed-dumps.ts';
+import { unpacked } from './packings/packed-dumps.ts';
+import { inUtf8 } from './packings/utf16-text.ts';
 import type { LoadedDatabase } from './query-schema.ts';
 import type { DatabaseRow } from './store.ts';
 
@@ -91,7 +92,7 @@ export class Dumps {
       const row = await owned.findLive(principal, databaseId);
       // Databases over their limit are included: loading a smaller dump is a way out.
       assertReadable(row);
-      const pieces = this.#limited(unpacked(this.#limited(dump, row)), row);
+      const pieces = this.#limited(inUtf8(unpacked(this.#limited(dump, row))), row);
       const limited = Readable.from(pieces, { objectMode: false });
       const leftOut = new LeftOut();
       let added = false;

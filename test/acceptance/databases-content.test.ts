@@ -177,8 +177,16 @@ describe('a load', () => {
     assert.equal((await user.expect(200, ...load(path, more))).added, true);
     assert.deepEqual(await rowsOf(user, path, 'SELECT x FROM loaded'), [[44], [45]]);
     await user.expect(200, `${path}/load?strict=true`, { body: formOf(file) });
-    const packed = formOf(Buffer.from('BZh91AY', 'latin1'));
-    assert.match((await user.refused(400, 'load_failed', load(path, packed))).detail, /bzip2.*bunzip2/);
+    const packed = formOf(Buffer.from([0x04, 0x22, 0x4d, 0x18, 0, 0]));
+    assert.match((await user.refused(400, 'load_failed', load(path, packed))).detail, /lz4.*unlz4/);
+    const ofPowerShell = (sql: string) => formOf(Buffer.from(`\ufeff${sql}\r\n`, 'utf16le'));
+    await user.expect(200, ...load(path, ofPowerShell('CREATE TABLE loaded (x);')));
+    assert.deepEqual(await rowsOf(user, path, 'SELECT x FROM loaded'), []);
+    const altered = load(path, ofPowerShell("INSERT INTO loaded VALUES ('é');"));
+    assert.match(
+      (await user.refused(400, 'load_failed', altered)).detail,
+      /UTF-16.*line 1.*write the file itself/,
+    );
   });
 
   test('that fails leaves what was there', async () => {

@@ -5,7 +5,6 @@ import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { type EngineDatabase, LoadFailed } from '../../databases/engine.ts';
 import type { LeftOut, LoadHow } from '../../databases/left-out.ts';
-import { textStart } from '../../databases/text-start.ts';
 import { hostDiskFull } from '../../platform/errors.ts';
 
 /** The file format that tenants upload. */
@@ -97,9 +96,7 @@ async function* joined(start: Buffer, rest: AsyncIterator<Buffer>): AsyncGenerat
   }
 }
 
-/** Throws LoadFailed for a text that is not UTF-8. */
 function isTextStart(start: Buffer, { header }: LoadedKind): boolean {
-  textStart(start, 'sqlite3 shop.db ".output dump.sql" .dump');
   return start.length > 0 && !start.subarray(0, header.length).equals(header) && !start.includes(0);
 }
 

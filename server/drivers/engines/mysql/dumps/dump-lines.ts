@@ -7,7 +7,7 @@
  */
 import { Transform, type TransformCallback } from 'node:stream';
 import { LoadFailed } from '../../../../databases/engine.ts';
-import { cutOff, NO_STATEMENT, textStart } from '../../../../databases/text-start.ts';
+import { cutOff, NO_STATEMENT, withoutMark } from '../../../../databases/text-start.ts';
 import { OneTransaction } from './data-only.ts';
 import { FirstStatement } from './first-statement.ts';
 import { ForeignLines, type LenientLoad } from './foreign-lines.ts';
@@ -137,7 +137,7 @@ export class DumpLines extends Transform {
   #begun(line: Buffer): Buffer {
     if (!this.#isEmpty || !this.#isLoad) return line;
     this.#isEmpty = false;
-    const text = textStart(line, 'mysqldump --result-file=dump.sql NAME');
+    const text = withoutMark(line);
     if (text.includes(0)) throw new LoadFailed('The file is not SQL: it has bytes that are 0');
     if (this.#one !== null) this.push('START TRANSACTION; ');
     return text;

@@ -61,6 +61,10 @@ const COLLATION = /\b([a-z0-9]+)(_[a-z0-9_]*?)?_(0900|uca1400)(_nopad)?_(ai_ci|a
 /** A character set of MySQL that MariaDB lacks; the text of a dump is UTF-8. */
 const CHARACTERS = /\b(CHARACTER SET |CHARSET=|COLLATE[ =])gb18030(?:_(\w+))?/g;
 const GB18030 = 'gb18030_chinese_ci';
+/** A setting of the session put back, as at the end of a dump. */
+const RESTORED = new RegExp(`${OPEN}SET (?:SESSION |@@(?:SESSION\\.)?)?\\w+ *= *@(\\w+) *(?:\\*/)? *;$`, 'i');
+const SETS_VARIABLE = /@(\w+) *:?=/g;
+const NAMES_COLLATION = /\bCOLLATE[ =]+$/i;
 const NEWER = /\/\*!8\d{4} (.*?) ?\*\//g;
 const GENERATED = /(\bGENERATED ALWAYS AS \(.*\) (?:VIRTUAL|STORED)) NOT NULL/;
 /** An unused index in the form of MySQL Workbench. */
@@ -102,6 +106,8 @@ export class ForeignLines {
   /** The database that the dump makes, quoted, which may stand before each name. */
   #made: string | null = null;
   #isData = false;
+  /** Variables that the text has set so far. */
+  readonly #set = new Set<string>();
 
   constructor({ leftOut, collations, hasUuidVersions }: LenientLoad) {
     this.#leftOut = leftOut;
@@ -121,7 +127,7 @@ export class ForeignLines {
     const plain = text.trim();
     if (isFirst) {
       this.#isData = DATA.test(plain);
-      const reason = this.#whyNot(plain);
+      const reason = this.#whyNot(plain) ?? this.#unset(plain);
       if (reason !== null) {
         this.#leftOut.add({ line, text: shown(plain), reason });
         return null;
@@ -160,6 +166,16 @@ export class ForeignLines {
     return ONE;
   }
 
+  /** Settings whose earlier value the text does not have, because its beginning is in another file. */
+  #unset(text: string): string | null {
+    if (this.#isData) return null;
+    const name = RESTORED.exec(text)?.[1];
+    if (name !== undefined && !this.#set.has(name.toLowerCase()))
+      return `the line that sets @${name} is missing; the setting is not needed`;
+    for (const [, made = ''] of text.matchAll(SETS_VARIABLE)) this.#set.add(made.toLowerCase());
+    return null;
+  }
+
   #translated(text: string, line: number): string {
     if (!/_(?:0900|uca1400)_|\/\*!8|GENERATED|INVISIBLE|gb18030|uuid|regexp_like/i.test(text)) return text;
     const without = (part: string) =>
@@ -169,7 +185,10 @@ export class ForeignLines {
           this.#characters(all, { before, how, line }),
         )
         .replaceAll(NEWER, (whole, content: string) => this.#newer(whole, content, { text, line }));
-    const parts = text.split(QUOTED).map((part, at) => (at % 2 === 1 ? part : without(part)));
+    const pieces = text.split(QUOTED);
+    // HeidiSQL quotes the names of collations.
+    const isName = (at: number) => at % 2 === 0 || NAMES_COLLATION.test(pieces[at - 1] ?? '');
+    const parts = pieces.map((part, at) => (isName(at) ? without(part) : part));
     const tell = (call: string, reason: string) => this.#tell(line, call, reason);
     const whole = withoutNewFunctions(parts.join(''), { tell, keepsVersions: this.#hasUuidVersions });
     if (INDEX.test(whole)) return whole.replace(INDEX, '$1 IGNORED');

@@ -2,7 +2,7 @@
 import { Transform, type TransformCallback } from 'node:stream';
 import { LoadFailed } from '../../../../databases/engine.ts';
 import type { LeftOut } from '../../../../databases/left-out.ts';
-import { cutOff, NO_STATEMENT, textStart } from '../../../../databases/text-start.ts';
+import { cutOff, NO_STATEMENT, withoutMark } from '../../../../databases/text-start.ts';
 import type { RefusedStatements } from './refused-statements.ts';
 import { SqlStatements, type StatementJudge } from './sql-statements.ts';
 
@@ -155,7 +155,7 @@ export class DumpFilter extends Transform implements StatementJudge {
   }
 
   #endHead(): void {
-    const head = textStart(this.#head ?? Buffer.alloc(0), 'pg_dump -f dump.sql NAME');
+    const head = withoutMark(this.#head ?? Buffer.alloc(0));
     this.#head = null;
     if (head.length === 0) throw new LoadFailed('The dump is empty');
     this.#isDump = BEGIN_OF_DUMP.test(head.toString('latin1'));

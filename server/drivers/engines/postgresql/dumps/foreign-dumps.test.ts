@@ -151,11 +151,10 @@ describe('a load into PostgreSQL', { skip: noPostgresql }, () => {
     assert.equal((await client.query(index)).rowCount, 1);
   });
 
-  test('takes a byte order mark and CRLF, and names UTF-16', async () => {
+  test('takes a byte order mark and CRLF', async () => {
     const { count } = await load(`\ufeff${FOREIGN_TEXT.replaceAll('\n', '\r\n')}`, { pieceBytes: 7 });
     assert.ok(count > 20);
     assert.deepEqual(await goods(), GOODS);
-    await assert.rejects(load(Buffer.from(`\ufeff${FOREIGN_TEXT}`, 'utf16le')), /UTF-16.*pg_dump -f/);
   });
 
   test('says of a true error its line in the file, and what was left out; nothing changes', async () => {

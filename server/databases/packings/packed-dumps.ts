@@ -1,14 +1,17 @@
 /** Unpacks dumps that were compressed as a whole, recognized by their first bytes. */
 import type { Duplex, Readable } from 'node:stream';
 import { createGunzip, createZstdDecompress } from 'node:zlib';
-import { LoadFailed } from './engine.ts';
-import { xzUnpacker } from './xz-unpacker.ts';
+import { LoadFailed } from '../engine.ts';
+import { bzip2Unpacker, xzUnpacker } from './program-unpackers.ts';
+import { zippedFile } from './zipped-file.ts';
 
 interface Packing {
   readonly name: string;
   readonly magic: Buffer;
-  /** Missing: it cannot be unpacked here. */
+  /** Missing: it cannot be unpacked here, or `open` does. */
   readonly unpack?: () => Duplex | Promise<Duplex>;
+  /** Takes one file out of an archive. */
+  readonly open?: (pieces: AsyncGenerator<Uint8Array>) => AsyncGenerator<Uint8Array>;
   /** The command that unpacks. */
   readonly command: string;
 }
@@ -28,8 +31,8 @@ const PACKINGS: readonly Packing[] = [
     command: 'unxz FILE',
   },
   { name: 'lz4', magic: Buffer.from([0x04, 0x22, 0x4d, 0x18]), command: 'unlz4 FILE' },
-  { name: 'bzip2', magic: Buffer.from('BZh'), command: 'bunzip2 FILE' },
-  { name: 'zip', magic: Buffer.from('PK\x03\x04'), command: 'unzip FILE' },
+  { name: 'bzip2', magic: Buffer.from('BZh'), unpack: bzip2Unpacker, command: 'bunzip2 FILE' },
+  { name: 'zip', magic: Buffer.from('PK\x03\x04'), open: zippedFile, command: 'unzip FILE' },
   { name: '7z', magic: Buffer.from([0x37, 0x7a, 0xbc, 0xaf, 0x27, 0x1c]), command: '7z x FILE' },
 ];
 const MAGIC_BYTES = 6;
@@ -58,12 +61,16 @@ export async function* unpacked(
     yield* whole;
     return;
   }
-  const { name, unpack, command } = packing;
+  const { name, unpack, open, command } = packing;
+  if (open !== undefined && layers > 0) {
+    yield* unpacked(open(whole), layers - 1);
+    return;
+  }
   if (unpack === undefined || layers === 0) {
     const what = layers === 0 ? 'packed too often' : `packed with ${name}, which is not unpacked here`;
     await source.return?.();
     throw new LoadFailed(
-      `The file is ${what}: unpack it first (\`${command}\`), or pack it with gzip, zstd or xz`,
+      `The file is ${what}: unpack it first (\`${command}\`), or pack it with gzip, zstd, xz, bzip2 or zip`,
     );
   }
   yield* unpacked(through(whole, await opened(whole, unpack), name), layers - 1);

@@ -4,10 +4,10 @@ import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { describe, test } from 'node:test';
 import { gzipSync, zstdCompressSync } from 'node:zlib';
-import { notInstalled } from '../../scripts/installed.ts';
-import { LoadFailed } from './engine.ts';
+import { notInstalled } from '../../../scripts/installed.ts';
+import { LoadFailed } from '../engine.ts';
 import { unpacked } from './packed-dumps.ts';
-import { xzUnpacker } from './xz-unpacker.ts';
+import { bzip2Unpacker, xzUnpacker } from './program-unpackers.ts';
 
 const MOST = 64 * 2 ** 20;
 const xz = (bytes: Buffer, ...options: string[]) =>
@@ -79,6 +79,29 @@ describe('packed with xz', { skip: notInstalled('xz') }, () => {
       throw new Error('the client went away');
     }
     await assert.rejects(all(unpacked(broken())), /the client went away/);
+  });
+});
+
+describe('packed with bzip2', { skip: notInstalled('bzip2') }, () => {
+  const packed = execFileSync('bzip2', ['-c'], { input: PLAIN, maxBuffer: MOST });
+
+  test('it is unpacked', async () => {
+    assert.ok((await all(unpacked(pieces(packed)))).equals(PLAIN));
+    assert.ok((await all(unpacked(pieces(gzipSync(packed))))).equals(PLAIN));
+  });
+
+  test('what is cut off or damaged is refused, with the reason of bzip2', async () => {
+    const damaged = Buffer.from(packed);
+    damaged.fill(0xaa, 100_000, 100_100);
+    await assert.rejects(
+      all(unpacked(pieces(packed.subarray(0, -100)))),
+      /cut off: bzip2 cannot unpack it \(\S/,
+    );
+    await assert.rejects(all(unpacked(pieces(damaged))), /bzip2 cannot unpack it \(\S/);
+  });
+
+  test('a host without bzip2 says so, and what to do', async () => {
+    await assert.rejects(bzip2Unpacker(null), /packed with bzip2.*`bunzip2 FILE`.*package bzip2/);
   });
 });
 

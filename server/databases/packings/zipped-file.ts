@@ -1,0 +1,200 @@
+/** The only file of a zip archive, read from its beginning: the index at the end is not needed. */
+import { crc32, createInflateRaw, type InflateRaw } from 'node:zlib';
+import { LoadFailed } from '../engine.ts';
+
+const HEADER_BYTES = 30;
+const FILE = 0x04034b50;
+const DESCRIPTOR = 0x08074b50;
+const STORED = 0;
+const DEFLATED = 8;
+/** Sizes of 0xffffffff stand in a later field (ZIP64), which only stored files need. */
+const FAR_SIZE = 0xffffffff;
+
+interface Header {
+  readonly name: string;
+  readonly method: number;
+  readonly isEncrypted: boolean;
+  /** Checksum and size follow the content. */
+  readonly isStreamed: boolean;
+  readonly crc: number;
+  readonly packedBytes: number;
+}
+
+/**
+ * The content of the only file. Folders and the notes that macOS adds do not count. Throws LoadFailed
+ * for several files, a damaged archive, a password, and ways of packing other than deflate.
+ */
+export async function* zippedFile(pieces: AsyncGenerator<Uint8Array>): AsyncGenerator<Uint8Array> {
+  const reader = new Reader(pieces);
+  let found: string | null = null;
+  try {
+    for (let header = await nextHeader(reader); header !== null; header = await nextHeader(reader)) {
+      const isData = !isPassedOver(header.name);
+      if (isData && found !== null) throw several(found, header.name);
+      if (isData) found = header.name;
+      assertReadable(header);
+      let crc = 0;
+      for await (const piece of contentOf(header, reader)) {
+        crc = crc32(piece, crc);
+        if (isData) yield piece;
+      }
+      const expected = header.isStreamed ? await descriptorCrc(reader) : header.crc;
+      if (crc !== expected) throw damaged();
+    }
+    if (found === null) throw new LoadFailed('The zip archive has no file');
+  } finally {
+    await reader.close();
+  }
+}
+
+const isPassedOver = (name: string) => name.endsWith('/') || name.startsWith('__MACOSX/');
+
+const damaged = () => new LoadFailed('The file is damaged or cut off: the zip archive cannot be unpacked');
+
+function several(first: string, second: string): LoadFailed {
+  const names = `${JSON.stringify(first.slice(0, 60))} and ${JSON.stringify(second.slice(0, 60))}`;
+  return new LoadFailed(`The zip archive has several files, ${names}: unpack it, and load one of them`);
+}
+
+function assertReadable({ isEncrypted, method, isStreamed, packedBytes }: Header): void {
+  if (isEncrypted) throw new LoadFailed('The zip archive has a password: unpack it first (`unzip FILE`)');
+  const isStored = method === STORED && !isStreamed && packedBytes !== FAR_SIZE;
+  if (method !== DEFLATED && !isStored)
+    throw new LoadFailed(
+      'The zip archive is packed in a way that is not read here: unpack it first (`unzip FILE`)',
+    );
+}
+
+/** null: the index begins, so no file follows. */
+async function nextHeader(reader: Reader): Promise<Header | null> {
+  const head = await reader.take(HEADER_BYTES, { mayEnd: true });
+  if (head.length < 4) throw damaged();
+  if (head.readUInt32LE(0) !== FILE) return null;
+  if (head.length < HEADER_BYTES) throw damaged();
+  const flags = head.readUInt16LE(6);
+  const name = (await reader.take(head.readUInt16LE(26))).toString();
+  await reader.take(head.readUInt16LE(28));
+  return {
+    name,
+    method: head.readUInt16LE(8),
+    isEncrypted: (flags & 1) !== 0,
+    isStreamed: (flags & 8) !== 0,
+    crc: head.readUInt32LE(14),
+    packedBytes: head.readUInt32LE(18),
+  };
+}
+
+/** The signature before it is optional. */
+async function descriptorCrc(reader: Reader): Promise<number> {
+  const first = (await reader.take(4)).readUInt32LE(0);
+  const crc = first === DESCRIPTOR ? (await reader.take(4)).readUInt32LE(0) : first;
+  const sizes = await reader.peek(12);
+  // ZIP64 has sizes of 8 bytes; what follows them shows which these are.
+  const isNear = sizes.length < 12 || sizes.toString('latin1', 8, 10) === 'PK';
+  await reader.take(isNear ? 8 : 16);
+  return crc;
+}
+
+async function* contentOf(header: Header, reader: Reader): AsyncGenerator<Uint8Array> {
+  if (header.method === DEFLATED) yield* inflated(reader);
+  else yield* reader.through(header.packedBytes);
+}
+
+/** Deflate has its own end; what was read beyond it goes back. */
+async function* inflated(reader: Reader): AsyncGenerator<Uint8Array> {
+  const inflate = createInflateRaw();
+  let failure: unknown = null;
+  const feeding = feed(reader, inflate).catch((error) => {
+    failure = error;
+    inflate.destroy();
+  });
+  try {
+    for await (const piece of inflate) yield piece as Uint8Array;
+  } catch {
+    throw failure ?? damaged();
+  } finally {
+    inflate.destroy();
+    await feeding;
+  }
+  if (failure !== null) throw failure;
+}
+
+async function feed(reader: Reader, inflate: InflateRaw): Promise<void> {
+  while (!inflate.readableEnded && !inflate.destroyed) {
+    const piece = await reader.piece();
+    if (piece === null) {
+      inflate.end();
+      return;
+    }
+    const before = inflate.bytesWritten;
+    await new Promise<void>((resolve) => {
+      inflate.once('close', resolve);
+      inflate.write(piece, () => {
+        inflate.off('close', resolve);
+        resolve();
+      });
+    });
+    const used = inflate.bytesWritten - before;
+    if (used === piece.length) continue;
+    reader.putBack(piece.subarray(used));
+    inflate.end();
+    return;
+  }
+}
+
+/** Reads exact numbers of bytes. */
+class Reader {
+  readonly #source: AsyncGenerator<Uint8Array>;
+  #rest: Buffer = Buffer.alloc(0);
+
+  constructor(source: AsyncGenerator<Uint8Array>) {
+    this.#source = source;
+  }
+
+  /** The next bytes as they come; null: none. */
+  async piece(): Promise<Buffer | null> {
+    if (this.#rest.length === 0 && !(await this.#more())) return null;
+    const piece = this.#rest;
+    this.#rest = Buffer.alloc(0);
+    return piece;
+  }
+
+  putBack(bytes: Buffer): void {
+    this.#rest = Buffer.concat([bytes, this.#rest]);
+  }
+
+  /** `mayEnd`: fewer bytes at the end of the archive. Throws LoadFailed. */
+  async take(length: number, { mayEnd = false } = {}): Promise<Buffer> {
+    const bytes = await this.peek(length);
+    if (bytes.length < length && !mayEnd) throw damaged();
+    this.#rest = this.#rest.subarray(bytes.length);
+    return bytes;
+  }
+
+  async peek(length: number): Promise<Buffer> {
+    while (this.#rest.length < length && (await this.#more()));
+    return this.#rest.subarray(0, length);
+  }
+
+  async *through(length: number): AsyncGenerator<Buffer> {
+    for (let left = length; left > 0; ) {
+      const piece = await this.piece();
+      if (piece === null) throw damaged();
+      const part = piece.subarray(0, left);
+      this.putBack(piece.subarray(part.length));
+      left -= part.length;
+      yield part;
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#source.return(undefined);
+  }
+
+  async #more(): Promise<boolean> {
+    const { value, done } = await this.#source.next();
+    if (done) return false;
+    this.#rest = Buffer.concat([this.#rest, value]);
+    return true;
+  }
+}
