@@ -61,7 +61,8 @@ export function tell(error: unknown): Told {
     // The message of the field repeats the main message.
     const more = error.fields.filter(({ message }) => !error.message.includes(message));
     const fields = more.map(({ field, message }) => `  ${field}: ${message}`);
-    const hint = error.hint === undefined ? [] : [`  ${asCommands(error.hint)}`];
+    const why = error.code === 'no_answer' ? whyNoAnswer(error) : error.hint;
+    const hint = why === undefined ? [] : [`  ${asCommands(why)}`];
     const id = error.requestId === undefined ? [] : [`  request ${error.requestId}`];
     return { exitCode: exitCodeOf(error.status), lines: [error.message, ...fields, ...hint, ...id] };
   }
@@ -78,6 +79,22 @@ export function tell(error: unknown): Told {
     return { exitCode: known.exitCode, lines: [`${prefix}${known.text}`] };
   }
   return { exitCode: EXIT.failure, lines: [message ?? String(error)] };
+}
+
+const CERTIFICATE = /CERT|SELF_SIGNED|UNABLE_TO|ISSUER/;
+
+/** The reason that the connection gives, in place of a hint that fits all; undefined: neither. */
+function whyNoAnswer({ cause, hint }: CloudError): string | undefined {
+  const failed = cause instanceof Error && cause.cause instanceof Error ? cause.cause : cause;
+  if (!(failed instanceof Error)) return hint;
+  const { code = '', message } = failed as NodeJS.ErrnoException;
+  if (/wrong version number|packet length too long/i.test(message))
+    return 'The address speaks http, not https: cloudlet login http://…, or CLOUDLET_URL=http://…';
+  if (code === 'CERT_NOT_YET_VALID' || code === 'CERT_HAS_EXPIRED')
+    return `The certificate is out of its time (${message}): compare the clock of this computer`;
+  if (CERTIFICATE.test(code))
+    return `The certificate is not accepted (${message}): NODE_EXTRA_CA_CERTS=FILE names your own authority`;
+  return code === '' ? hint : `${message || code}. ${hint ?? ''}`.trim();
 }
 
 /** API calls in hints of the server, as commands; `…` is an id. */

@@ -18,6 +18,9 @@ const HABITS: Readonly<Record<string, string>> = {
   put: 'cp',
   buckets: 'ls',
   objects: 'ls',
+  copy: 'cp',
+  move: 'mv',
+  dir: 'ls',
   vms: 'vm ls',
   machines: 'vm ls',
   instances: 'vm ls',
@@ -39,13 +42,28 @@ const HABITS: Readonly<Record<string, string>> = {
   'db query': 'db connect',
   'db exec': 'db connect',
 };
+const FILE_VERBS: Readonly<Record<string, string>> = {
+  get: 'cp',
+  fetch: 'cp',
+  copy: 'cp',
+  move: 'mv',
+  del: 'rm',
+  erase: 'rm',
+  type: 'cat',
+  dir: 'ls',
+  make: 'mb',
+  create: 'mb',
+};
 /** Groups of file commands in other clients. */
 const FILE_GROUPS = ['s3', 's3api', 'object', 'objects', 'storage'];
 const FARTHEST = 2;
 
 /** The command name most similar to the typed one, or undefined. */
 export function nearest(typed: string, names: readonly string[]): string | undefined {
+  if (names.includes(typed)) return typed;
   const [first = '', second] = typed.split(' ');
+  // `get s3://photos/a.jpg` is about files, though `get vm` is not.
+  if (second?.startsWith('s3:') === true) return nearest(FILE_VERBS[first] ?? first, names);
   if (second !== undefined && FILE_GROUPS.includes(first)) return nearest(second, names);
   const habit = HABITS[typed] ?? (second === undefined ? undefined : `${first} ${HABITS[second]}`);
   if (habit !== undefined && names.includes(habit)) return habit;

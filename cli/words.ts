@@ -54,12 +54,33 @@ export function readWords(command: Command, args: readonly string[]): Read {
     const [reason = ''] = (error as Error).message.split(/\.\s/);
     const [, unknown] = /^Unknown option '(-[^']+)'/.exec(reason) ?? [];
     const options = Object.keys(known).map((name) => `--${name}`);
-    const what = unknown === undefined ? reason : `unknown option ${unknown}${meant(unknown, options)}`;
+    const [, taken] = /^Option '(?:-\w, )?(--[\w-]+)' does not take an argument/.exec(reason) ?? [];
+    if (taken !== undefined) throw valueless(command, taken);
+    const guess = habit(unknown, known) ?? meant(unknown ?? '', options);
+    const what = unknown === undefined ? reason : `unknown option ${unknown}${guess}`;
     throw new UsageError(`${command.name}: ${what}`, `See: cloudlet help ${command.name}`);
   }
   const { values, positionals } = read;
   if (values['help'] !== true) assertCount(command, positionals);
   return { words: positionals, options: valuesOf(values) };
+}
+
+/** `--json=1`, as options of other programs are written. */
+function valueless(command: Command, option: string): UsageError {
+  return new UsageError(
+    `${command.name}: ${option} takes no value`,
+    `Write ${option} alone, or leave it out`,
+  );
+}
+
+/** Short options of other programs that are not needed here, or have another letter. */
+function habit(unknown: string | undefined, known: Readonly<Record<string, Option>>): string | undefined {
+  if (unknown === '-R' && known['recursive'] !== undefined) return '; did you mean -r?';
+  // A command with --yes asks.
+  if (unknown === '-f')
+    return known['yes'] === undefined ? '; nothing asks, so it is not needed' : '; did you mean --yes?';
+  if (unknown === '-a') return '; it is not needed, because every name is listed';
+  return undefined;
 }
 
 function optionsForNode(known: Readonly<Record<string, Option>>) {

@@ -5,11 +5,13 @@ import type { Command, Invocation } from '../command.ts';
 import { ClientError, EXIT } from '../failures.ts';
 import { counted, sizeText } from '../output.ts';
 import type { ListedObject, ListedVersion } from '../s3/s3-client.ts';
+import { S3Failure } from '../s3/s3-failure.ts';
 import {
   below,
   folderKey,
   hasWildcards,
   LITERAL,
+  nothingAt,
   objectNamed,
   objectsAt,
   PATHS_DETAILS,
@@ -235,7 +237,12 @@ async function print(
   headers: Readonly<Record<string, string>>,
 ): Promise<void> {
   const version = call.options.has('version') ? call.options.text('version') : undefined;
-  await writeOut(await (await s3Of(call)).get({ ...location, version }, headers), location);
+  const s3 = await s3Of(call);
+  const response = await s3.get({ ...location, version }, headers).catch(async (error) => {
+    const isAbsent = error instanceof S3Failure && error.status === 404 && version === undefined;
+    throw isAbsent ? await nothingAt(call, location) : error;
+  });
+  await writeOut(response, location);
 }
 
 /** Writes the body to standard output. Throws ClientError if it ends early. */

@@ -7,7 +7,14 @@ import { below, hasWildcards, isAboutMany, LITERAL, nothingAt, objectsAt } from 
 import { writeOut } from './browse-commands.ts';
 import { isFolder } from './download.ts';
 import { filesBelow, localFile } from './local-tree.ts';
-import { type RemoteLocation, remoteLocation, selection, shown, unsafeName } from './locations.ts';
+import {
+  neitherRemote,
+  type RemoteLocation,
+  remoteLocation,
+  selection,
+  shown,
+  unsafeName,
+} from './locations.ts';
 import { type Movable, movableBelow } from './move.ts';
 import { JOBS, type Task, Transfer, titleOf } from './transfer.ts';
 
@@ -107,7 +114,7 @@ class CopyPlan {
   async *#fromHere(source: string): AsyncGenerator<Task> {
     const { transfer, target } = this.#means;
     const to = remoteLocation(target);
-    if (to === undefined) throw new UsageError('the source or the target must be s3://BUCKET/NAME');
+    if (to === undefined) throw neitherRemote([source, target], 's3://BUCKET/NAME');
     if (!(await isFolder(source))) {
       yield this.#upload(await localFile(source, basename(source)), this.#remoteTarget(to, basename(source)));
       return;

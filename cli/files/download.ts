@@ -3,9 +3,10 @@
  * and then renamed.
  */
 import { createHash } from 'node:crypto';
-import { constants, createReadStream } from 'node:fs';
+import { constants, createReadStream, createWriteStream } from 'node:fs';
 import { type FileHandle, lstat, mkdir, open, rename, rm, stat } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
+import { pipeline } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ClientError, EXIT } from '../failures.ts';
 import { type Expected, expectedChecksum } from '../s3/checksums.ts';
@@ -57,6 +58,7 @@ function partPath({ from, etag, path }: Download): string {
  * file that a power failure left with another length is copied again by `sync`.
  */
 export async function downloadFile(download: Download, { s3, onMoved }: DownloadMeans): Promise<void> {
+  if (await isStream(download.path)) return writeThrough(download, { s3, onMoved });
   const part = partPath(download);
   await assertInside(download);
   await makeFolderFor(download);
@@ -82,6 +84,32 @@ export async function downloadFile(download: Download, { s3, onMoved }: Download
     await assertNoFolder(download);
     throw error;
   }
+}
+
+/** A device, a pipe or a socket, such as `/dev/null`: a file must not take its place. */
+async function isStream(path: string): Promise<boolean> {
+  const found = await stat(path).catch(() => undefined);
+  if (found === undefined) return false;
+  // `/dev/stdout` is a link to the file that the shell opened.
+  const isOpened = /^\/(?:dev|proc)\/(?!shm\/)/.test(resolve(path));
+  return !found.isDirectory() && (isOpened || !found.isFile());
+}
+
+/** Writes an object into what is at the path. Nothing can be continued there. */
+async function writeThrough({ from, path }: Download, { s3, onMoved }: DownloadMeans): Promise<void> {
+  const response = await s3.get(from);
+  const wanted = Number(response.headers['content-length']);
+  let written = 0;
+  const counted = async function* (pieces: AsyncIterable<Buffer>) {
+    for await (const piece of pieces) {
+      written += piece.length;
+      onMoved(piece.length);
+      yield piece;
+    }
+  };
+  await pipeline(response, counted, createWriteStream(path, { flags: 'r+' }));
+  if (written !== wanted)
+    throw new ClientError(`${shown(from)} ended before its full length`, EXIT.unavailable);
 }
 
 /** Throws ClientError if a file has the folder's name, or a folder the file's: buckets can have both. */

@@ -15,6 +15,27 @@ export function remoteLocation(text: string): RemoteLocation | undefined {
   return text.startsWith(SCHEME) ? bucketAndKey(text, text.slice(SCHEME.length)) : undefined;
 }
 
+/** The error for two local paths where one must be in the cloud. */
+export function neitherRemote(words: readonly string[], form: string): UsageError {
+  const rule = `the source or the target must be ${form}`;
+  for (const word of words) {
+    const location = likelyLocation(word);
+    if (location !== undefined)
+      return new UsageError(`${rule}; did you mean ${location} instead of ${word}?`);
+  }
+  if (words.some((word) => /^https?:/.test(word)))
+    return new UsageError(rule, 'Addresses are for curl and browsers; cloudlet presign makes one');
+  return new UsageError(rule, 'To see your buckets: cloudlet ls');
+}
+
+/** The probably meant location, of a slip in its scheme or the form of scp; undefined: none. */
+function likelyLocation(text: string): string | undefined {
+  const [, rest] = /^s3:\/*([^/].*)$/i.exec(text) ?? [];
+  if (rest !== undefined) return `${SCHEME}${rest}`;
+  const [, bucket, key = ''] = /^([a-z0-9][a-z0-9.-]{2,62}):(?!\/\/)\/?(.*)$/s.exec(text) ?? [];
+  return bucket === undefined ? undefined : `${SCHEME}${bucket}/${key}`;
+}
+
 /** A remote location; `s3://` may be omitted since no local path is possible here. */
 export function remoteOnly(text: string): RemoteLocation {
   return remoteLocation(text) ?? bucketAndKey(text, text);

@@ -2,14 +2,21 @@
 import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Command, Invocation } from '../command.ts';
-import { ClientError, EXIT, type ExitCode, UsageError } from '../failures.ts';
+import { ClientError, EXIT, type ExitCode } from '../failures.ts';
 import { counted } from '../output.ts';
 import { crc32OfFile, md5OfFile } from '../s3/checksums.ts';
 import { S3Failure } from '../s3/s3-failure.ts';
 import { folderKey } from './below.ts';
 import { isFolder } from './download.ts';
 import { filesBelow, type LocalFile } from './local-tree.ts';
-import { type RemoteLocation, remoteLocation, selection, shown, unsafeName } from './locations.ts';
+import {
+  neitherRemote,
+  type RemoteLocation,
+  remoteLocation,
+  selection,
+  shown,
+  unsafeName,
+} from './locations.ts';
 import { merged, type Pair } from './merge.ts';
 import { isSameTime, MTIME_HEADER, readMtime } from './mtime.ts';
 import { objectsBelow, type RemoteFile } from './remote-tree.ts';
@@ -58,7 +65,7 @@ function sideOf(word: string): Side {
 async function sync(call: Invocation): Promise<ExitCode> {
   const [source, target] = [sideOf(call.words[0] ?? ''), sideOf(call.words[1] ?? '')];
   if (source.remote === undefined && target.remote === undefined)
-    throw new UsageError('the source or the target must be s3://BUCKET/FOLDER');
+    throw neitherRemote(call.words, 's3://BUCKET/FOLDER');
   if (source.remote === undefined && !(await isFolder(source.path)))
     throw new ClientError(`${source.path} is not a folder`, EXIT.notFound);
   if (target.remote === undefined && !call.options.has('dry-run'))

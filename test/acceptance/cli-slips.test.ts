@@ -1,0 +1,100 @@
+/** Slips at the client's command line: each is answered with what was meant, and nothing is harmed. */
+import assert from 'node:assert/strict';
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { lstatSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { buffer } from 'node:stream/consumers';
+import { after, before, describe, test } from 'node:test';
+import { notInstalled } from '../../scripts/installed.ts';
+import { Client } from '../harness/client.ts';
+import { CloudProcess } from '../harness/cloud-process.ts';
+import { CliUser } from './cli-kit.ts';
+
+const cloud = await CloudProcess.start();
+const user = await CliUser.signedIn(cloud.api);
+const api = new Client(cloud.api, user.key);
+after(async () => {
+  user.remove();
+  await cloud.stop();
+});
+const here = { cwd: user.home };
+const path = (name: string) => join(user.home, name);
+
+before(async () => {
+  await api.call('/api/buckets', { json: { name: 'photos' } });
+  await api.upload('photos', 'a.txt', 'hello');
+  writeFileSync(path('f.txt'), 'x');
+});
+
+test('a location with a slip is named as it was meant', async () => {
+  for (const [words, meant] of [
+    [['cp', 'f.txt', 's3:/photos/'], 's3://photos/ instead of s3:/photos/'],
+    [['cp', 'f.txt', 'S3://photos/x'], 's3://photos/x instead of S3://photos/x'],
+    [['cp', 'photos:a.txt', '.'], 's3://photos/a.txt instead of photos:a.txt'],
+    [['sync', '.', 'photos:/x'], 's3://photos/x instead of photos:/x'],
+  ] as const)
+    assert.ok((await user.fails(2, [...words], here)).includes(`; did you mean ${meant}?`), words.join(' '));
+  assert.match(
+    await user.fails(2, ['cp', 'C:\\x', 'D:\\y']),
+    /must be s3:\/\/BUCKET\/NAME\n {2}.*cloudlet ls/,
+  );
+  assert.match(await user.fails(2, ['cp', 'f.txt', 'https://photos.example/x']), /cloudlet presign/);
+});
+
+test('commands of other clients lead to those of this one, with a path after them too', async () => {
+  for (const [typed, meant] of [
+    ['s3 cp', 'cp'],
+    ['s3 mb', 'mb'],
+    ['get', 'cp'],
+    ['copy', 'cp'],
+    ['move', 'mv'],
+    ['del', 'rm'],
+  ] as const) {
+    const said = await user.fails(2, [...typed.split(' '), 's3://photos/a.txt', 'x']);
+    assert.ok(said.includes(`unknown command "${typed}"; did you mean "${meant}"?`), said);
+  }
+});
+
+test('options of other programs are answered with those of this one', async () => {
+  assert.match(await user.fails(2, ['ls', '--json=1']), /ls: --json takes no value\n {2}Write --json alone/);
+  assert.match(
+    await user.fails(2, ['cp', '-R', '.', 's3://photos/'], here),
+    /unknown option -R; did you mean -r\?/,
+  );
+  assert.match(
+    await user.fails(2, ['rm', '-rf', 's3://photos/x/']),
+    /unknown option -f; did you mean --yes\?/,
+  );
+  assert.match(await user.fails(2, ['ls', '-la', 's3://photos']), /unknown option -a; it is not needed/);
+});
+
+test('an object that is not there is named', async () => {
+  assert.match(await user.fails(5, ['cat', 's3://photos/none']), /no object at s3:\/\/photos\/none/);
+});
+
+test('a cloud that is not reached is answered with the reason', async () => {
+  const there = (url: string) =>
+    user.fails(8, ['whoami'], { env: { CLOUDLET_URL: url, CLOUDLET_API_KEY: 'k' } });
+  assert.match(await there(cloud.api.replace('http:', 'https:')), /speaks http, not https/);
+  assert.match(await there('http://127.0.0.1:59999'), /ECONNREFUSED 127\.0\.0\.1:59999/);
+});
+
+describe('a download into', { skip: notInstalled('mkfifo') }, () => {
+  test('a pipe or a device goes into that, which stays', async () => {
+    execFileSync('mkfifo', [path('pipe')]);
+    const reader = spawn('cat', [path('pipe')], { stdio: ['ignore', 'pipe', 'inherit'] });
+    const read = buffer(reader.stdout);
+    await user.ok(['cp', 's3://photos/a.txt', path('pipe')]);
+    assert.equal((await read).toString(), 'hello');
+    if (reader.exitCode === null) await once(reader, 'close');
+    assert.ok(lstatSync(path('pipe')).isFIFO());
+  });
+
+  test('a device that is full is a failure that says so', { skip: notInstalled('mknod') }, async () => {
+    execFileSync('mknod', ['-m', '666', path('full'), 'c', '1', '7']);
+    const said = await user.fails(1, ['cp', 's3://photos/a.txt', path('full')]);
+    assert.match(said, /no space left on disk/);
+    assert.ok(lstatSync(path('full')).isCharacterDevice());
+  });
+});
