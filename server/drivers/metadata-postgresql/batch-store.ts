@@ -21,6 +21,9 @@ export interface CommitRefusal {
   readonly detail: string;
 }
 
+/** Called before COMMIT, with the outcomes that count once it is stored. */
+type OnCommit = (outcomes: readonly CommitOutcome[]) => void;
+
 /** The server refused a whole batch; nothing was stored. */
 export class BatchRefused extends Error {
   readonly code: string;
@@ -84,13 +87,14 @@ export class BatchStore {
   /**
    * Stores the commits and records `number` as this writer's last batch, in one transaction.
    * Resolves with the outcome of each commit once the transaction is on disk. Rejects with
-   * BatchRefused or TakenOver; and with pg's error if the connection is lost: the outcome is then
-   * unknown, unless `onCommit` was not called.
+   * BatchRefused or TakenOver; and with pg's error if the connection is lost: it is then unknown
+   * whether the transaction is stored, unless `onCommit` was not called. `onCommit` gets the outcomes
+   * that count if it is: a rule may have refused some of the commits.
    */
   async store(
     commits: readonly (readonly Statement[])[],
     number: number,
-    onCommit: () => void,
+    onCommit: OnCommit,
   ): Promise<readonly CommitOutcome[]> {
     await this.#ids.prepare(this.#client, commits);
     const ready = commits.map((statements) => this.#assign(statements));
@@ -124,7 +128,7 @@ export class BatchStore {
   async #together(
     ready: readonly (Ready | CommitRefusal)[],
     number: number,
-    onCommit: () => void,
+    onCommit: OnCommit,
   ): Promise<CommitOutcome[] | null> {
     const commits = ready.filter(isReady);
     const steps = stepsOf(commits);
@@ -151,20 +155,21 @@ export class BatchStore {
       }
     }
     assertHeld(await note);
-    onCommit();
-    await this.#client.query('COMMIT');
     // Statements that need the number of changed rows declare an expectation.
-    return ready.map((commit) =>
+    const outcomes = ready.map((commit) =>
       isReady(commit)
         ? commit.map(({ expectChanges = 0 }) => ({ changes: expectChanges, lastRowId: 0 }))
         : commit,
     );
+    onCommit(outcomes);
+    await this.#client.query('COMMIT');
+    return outcomes;
   }
 
   async #oneByOne(
     ready: readonly (Ready | CommitRefusal)[],
     number: number,
-    onCommit: () => void,
+    onCommit: OnCommit,
   ): Promise<CommitOutcome[]> {
     const begun = this.#client.query('BEGIN');
     const note = this.#note(number);
@@ -172,7 +177,7 @@ export class BatchStore {
     assertHeld(await note);
     const outcomes: CommitOutcome[] = [];
     for (const commit of ready) outcomes.push(isReady(commit) ? await this.#alone(commit) : commit);
-    onCommit();
+    onCommit(outcomes);
     await this.#client.query('COMMIT');
     return outcomes;
   }

@@ -15,7 +15,7 @@ import { StartupError } from '../../platform/data-directory.ts';
 import { AppError } from '../../platform/errors.ts';
 import { randomBase62 } from '../../platform/ids.ts';
 import { ALONE, type Membership } from '../../platform/membership.ts';
-import { BatchRefused, BatchStore } from './batch-store.ts';
+import { BatchRefused, BatchStore, type CommitOutcome } from './batch-store.ts';
 import { answer, closed, failureOf, outcomeUnknown, takenOver, unreachable } from './commit-answers.ts';
 import { codeOf, connect, cut, readsOf } from './connections.ts';
 import { type JoiningNode, NodeMembers } from './node-members.ts';
@@ -271,22 +271,21 @@ export class PostgresqlMetadata implements Metadata {
   /** Stores the batch and settles each of its commits. Never rejects. */
   async #store(batch: readonly WaitingCommit[]): Promise<void> {
     const number = ++this.#batch;
-    let mayBeStored = false;
+    /** null: COMMIT was not sent. */
+    let decided: readonly CommitOutcome[] | null = null;
     try {
       const { batches } = await this.#connectedWriter();
       const commits = batch.map(({ statements }) => statements);
-      const outcomes = await batches.store(commits, number, () => {
-        mayBeStored = true;
+      const outcomes = await batches.store(commits, number, (outcomesOfCommit) => {
+        decided = outcomesOfCommit;
       });
       this.#deps.alarms.clear(ALARM);
       answer(batch, outcomes);
     } catch (error) {
-      const isStored = mayBeStored && !(error instanceof BatchRefused) ? await this.#isStored(number) : false;
-      for (const waiting of batch) {
-        if (isStored === true) waiting.resolve(waiting.statements.map(() => ({ changes: 0, lastRowId: 0 })));
-        else if (isStored === null) waiting.reject(outcomeUnknown(error));
-        else waiting.reject(failureOf(error));
-      }
+      const isStored =
+        decided !== null && !(error instanceof BatchRefused) ? await this.#isStored(number) : false;
+      if (isStored === true && decided !== null) return answer(batch, decided);
+      for (const { reject } of batch) reject(isStored === null ? outcomeUnknown(error) : failureOf(error));
     }
   }
 
