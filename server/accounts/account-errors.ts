@@ -13,7 +13,9 @@ export function accountNotFound(): AppError {
 
 /** For callers who know the password or have a link. */
 export function accountSuspended(reason: string | null): AppError {
-  return new AppError('account_suspended', `This account is suspended${reason ? `: ${reason}` : ''}`);
+  return new AppError('account_suspended', `This account is suspended${reason ? `: ${reason}` : ''}`, {
+    hint: 'Ask an administrator of this cloud',
+  });
 }
 
 export function registrationClosed(policy: 'invitation' | 'domain' | 'closed'): AppError {

@@ -20,25 +20,42 @@ export function closeAccount(id: number, removalAt: number): Statement[] {
   ];
 }
 
+/** How the reason of an account begins that an administrator removes. */
+const REMOVED = 'removed by an administrator: ';
+
+/** The reason of an account after its removal is scheduled: an earlier suspension keeps its own. */
+export function reasonOfRemoval(earlier: string | null, reason: string): string {
+  return earlier ?? `${REMOVED}${reason}`;
+}
+
+/** The reason after the removal is undone; null: the account is not suspended. */
+export function reasonWhenKept(reason: string | null): string | null {
+  return reason?.startsWith(REMOVED) === true ? null : reason;
+}
+
 /**
  * An administrator removes the account: its keys are refused, but kept, and a login does not reopen
- * it. Refused if its removal is scheduled already.
+ * it. Refused if its removal is scheduled already, or it was suspended meanwhile.
  */
 export function condemnAccount(id: number, to: { readonly at: number; readonly reason: string }): Statement {
   return {
-    sql: `UPDATE accounts SET removal_at = ?, is_active = 0, suspended_reason = ?
+    sql: `UPDATE accounts SET removal_at = ?, is_active = 0, suspended_reason = COALESCE(suspended_reason, ?)
       WHERE id = ? AND removal_at IS NULL AND closed_at IS NULL`,
     params: [to.at, to.reason, id],
     expectChanges: 1,
   };
 }
 
-/** Keeps the account. Refused unless its removal is scheduled and not yet done. */
-export function keepAccount(id: number): Statement {
+/**
+ * Keeps the account; what was suspended before its removal stays suspended. Refused unless the
+ * removal is scheduled and not yet done, with this reason.
+ */
+export function keepAccount(id: number, reason: string | null): Statement {
+  const left = reasonWhenKept(reason);
   return {
-    sql: `UPDATE accounts SET removal_at = NULL, is_active = 1, suspended_reason = NULL
-      WHERE id = ? AND removal_at IS NOT NULL AND closed_at IS NULL`,
-    params: [id],
+    sql: `UPDATE accounts SET removal_at = NULL, is_active = ?, suspended_reason = ?
+      WHERE id = ? AND removal_at IS NOT NULL AND closed_at IS NULL AND COALESCE(suspended_reason, '') = ?`,
+    params: [left === null ? 1 : 0, left, id, reason ?? ''],
     expectChanges: 1,
   };
 }

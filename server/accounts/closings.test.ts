@@ -145,3 +145,20 @@ test('an administrator removes an account: nobody gets in, and it is kept or gon
   await assert.rejects(fixture.closings.keep(await call(), id), code('account_not_found'));
   assert.notEqual((await register('pupil')).id, id);
 });
+
+test('a removal that is undone leaves the suspension from before it, and its end', async () => {
+  const { id, api_key: key } = await register('mischief');
+  const { api_key } = await administrator('the-deputy');
+  const call = async () => by(await principalOf(api_key));
+  await fixture.administration.suspend(by(OPERATOR), { accountId: id, reason: 'mining' });
+  const { removed_at, suspended_reason } = await fixture.closings.remove(await call(), id, 'has left');
+  assert.ok(removed_at !== null);
+  assert.equal(suspended_reason, 'mining');
+  const kept = await fixture.closings.keep(await call(), id);
+  assert.deepEqual([kept.is_active, kept.removed_at, kept.suspended_reason], [false, null, 'mining']);
+  const says = (error: unknown) => code('account_suspended')(error) && /mining/.test(String(error));
+  await assert.rejects(async () => principalOf(key), says);
+  assert.deepEqual((await find(id)).value, kept);
+  await fixture.administration.resume(BACKGROUND, id);
+  await principalOf(key);
+});

@@ -16,6 +16,8 @@ import {
   condemnAccount,
   expectOtherAdministrator,
   keepAccount,
+  reasonOfRemoval,
+  reasonWhenKept,
   removableAccounts,
   removeAccount,
 } from './closings-store.ts';
@@ -90,7 +92,7 @@ export class Closings {
       if (row === undefined) throw accountNotFound();
       const now = clock.now();
       const at = now + keptDays * DAY_MS;
-      const said = `removed by an administrator: ${reason}`;
+      const said = reasonOfRemoval(row.suspended_reason, reason);
       if (row.is_admin === 1) change.addAll(expectOtherAdministrator(accountId), lastAdministrator);
       change.add(condemnAccount(accountId, { at, reason: said }), changedByOthers);
       if (keptDays === 0) change.addAll(removeAccount(accountId, now), accountNotFound);
@@ -100,18 +102,20 @@ export class Closings {
   }
 
   /**
-   * Undoes a scheduled removal, also one by its owner. Throws `account_not_found`,
-   * `write_conflict`.
+   * Undoes a scheduled removal, also one by its owner; a suspension from before it stays. Throws
+   * `account_not_found`, `write_conflict`.
    */
   async keep(call: Call, accountId: number): Promise<AdminAccount> {
     const { store, changes, reactivation } = this.#deps;
     return changes.run(call, async (change) => {
       const row = await store.account(accountId);
       if (row === undefined) throw accountNotFound();
-      change.add(keepAccount(accountId), notCondemned);
-      change.addAll(reactivation(accountId));
+      const left = reasonWhenKept(row.suspended_reason);
+      change.add(keepAccount(accountId, row.suspended_reason), notCondemned);
+      if (left === null) change.addAll(reactivation(accountId));
       this.#announce(change, accountId);
-      return describeForAdmin({ ...row, is_active: 1, removal_at: null, suspended_reason: null }, null);
+      const is_active = left === null ? 1 : 0;
+      return describeForAdmin({ ...row, is_active, removal_at: null, suspended_reason: left }, null);
     });
   }
 

@@ -12,6 +12,7 @@ import type { Awaitable, Statement } from '../../metadata/metadata.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { AppError } from '../../platform/errors.ts';
 import type { Sealer } from '../../platform/master-key.ts';
+import { accountSuspended } from '../account-errors.ts';
 import { apiKeyTextProblem, hashSecret } from '../keys/api-key-text.ts';
 import type { AccountStore, CredentialRow, S3SecretRow } from '../store.ts';
 
@@ -258,10 +259,7 @@ export class Authenticator {
     };
     const now = this.#clock.now();
     if (isOver(entry, now)) throw refuse();
-    if (row.is_active === 0) {
-      const reason = row.suspended_reason ? `: ${row.suspended_reason}` : '';
-      throw new AppError('account_suspended', `This account is suspended${reason}`);
-    }
+    if (row.is_active === 0) throw accountSuspended(row.suspended_reason);
     entry.lastSeenAt = now;
     this.#uses.note(entry.hash, entry);
     return entry;
