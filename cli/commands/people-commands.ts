@@ -100,6 +100,24 @@ export const PEOPLE_COMMANDS: readonly Command[] = [
     },
   },
   {
+    name: 'invite renew',
+    words: 'ID',
+    summary: 'replace the link of an invitation that is lost, expired or went to a wrong address',
+    options: {
+      email: { value: 'ADDRESS', summary: 'another email address; default: unchanged' },
+      days: TERMS.days,
+      mail: TERMS.mail,
+    },
+    run: async ({ session, output, options, words: [id = ''] }) => {
+      const email = options.text('email');
+      const made = await session().cloud.adminRenewInvitation(id, {
+        ...(email !== undefined && { email }),
+        ...termsOf(options),
+      });
+      output.one(made, () => [made.url ?? `${made.id} goes by mail to ${made.email}`]);
+    },
+  },
+  {
     name: 'invite rm',
     words: 'ID',
     summary: 'revoke an invitation; accounts created with it stay',

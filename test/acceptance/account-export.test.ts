@@ -222,6 +222,31 @@ describe('who may export', () => {
     await admin.refused(404, 'account_not_found', ['/api/admin/accounts/999999/export']);
   });
 
+  test('an administrator that of another, who sees by whom, and whose secrets are not in it', async () => {
+    const made = async (username: string) => {
+      const json = { username, email: `${username}@example.org`, password: PASSWORD, is_admin: true };
+      return await admin.expect(201, '/api/admin/accounts', { json });
+    };
+    const [head, deputy] = [await made('head'), await made('deputy')];
+    const user = admin.as(head.api_key);
+    await user.expect(201, '/api/buckets', { json: { name: 'of-the-head' } });
+    await user.upload('of-the-head', 'x', 'read');
+    const key = await user.expect(201, '/api/account/access-keys', { json: { name: 'k', scopes: ['*'] } });
+    const { id, secret } = await user.expect(201, '/api/webhooks', { json: { url: 'https://example.org/' } });
+    const other = admin.as(deputy.api_key);
+    const path = `/api/admin/accounts/${head.id}`;
+    await other.refused(403, 'operator_required', [`${path}/api-key`, { method: 'POST' }]);
+    const { files, manifest } = await exported(other, `${path}/export`);
+    assert.equal(String(files.get('buckets/of-the-head/objects/x')), 'read');
+    assert.match(manifest.made_by, /^deputy /);
+    const whole = [...files.values(), Buffer.from(JSON.stringify(manifest))].map(String).join('\n');
+    for (const text of [head.api_key, key.api_key, key.secret_access_key, secret, PASSWORD])
+      assert.ok(text === undefined || !whole.includes(text), 'a secret is in the export');
+    assert.ok(whole.includes(key.id) && whole.includes(id));
+    const [seen] = await user.expect(200, '/api/audit?action=adminExportAccount&limit=1');
+    assert.deepEqual([seen.actor, seen.account_id, seen.outcome], ['deputy', head.id, 'done']);
+  });
+
   test('an owner, by a key with all scopes or a session; no lesser key', async () => {
     const { account, user } = await newAccount();
     const keyWith = async (json: object) =>

@@ -21,6 +21,7 @@ export const ADMIN_OPERATIONS = {
   adminImportInvitations: { json: { csv: 'label\nsomebody\n' } },
   adminListInvitations: {},
   adminRevokeInvitation: {},
+  adminRenewInvitation: { json: {} },
   adminGetMail: {},
   adminListMails: {},
   adminSendTestMail: { json: { to: 'someone@example.org' } },

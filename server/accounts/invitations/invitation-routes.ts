@@ -87,6 +87,26 @@ function listRoutes(invitations: Invitations): Route[] {
       },
     }),
     defineRoute({
+      method: 'POST',
+      path: '/api/admin/invitations/{id}/renew',
+      name: 'adminRenewInvitation',
+      audit: 'secret',
+      isRepeatable: true,
+      isKeptNowhere: true,
+      tag: 'admin',
+      summary: 'Replace the link of an invitation',
+      description:
+        'For a link that is lost, has expired or went to a wrong address: the former one stops working, and the new one ' +
+        'has `expires_in` from now. Plan, credits, uses and the end of the accounts stay. Refused once all its accounts ' +
+        'are created, and after it was revoked.',
+      permission: 'admin',
+      params: shapes.InvitationPath,
+      body: shapes.RenewalBody,
+      responses: { 200: shapes.CreatedInvitation },
+      errors: ['registration_closed', 'mail_not_set', 'invitation_not_found', 'write_conflict'],
+      handler: (call) => invitations.renew(call, call.params.id, call.body),
+    }),
+    defineRoute({
       method: 'DELETE',
       path: '/api/admin/invitations/{id}',
       name: 'adminRevokeInvitation',

@@ -69,6 +69,16 @@ export const InvitationBody = namedObject('NewInvitation', {
 });
 export type InvitationBody = Static<typeof InvitationBody>;
 
+export const RenewalBody = namedObject('RenewedInvitation', {
+  label: Type.Optional(Type.String({ maxLength: 200, description: 'Another note; default: unchanged' })),
+  email: Type.Optional(
+    Type.String({ ...Email, description: 'Another e-mail address of the account; default: unchanged' }),
+  ),
+  expires_in: ExpiresIn,
+  mail: Mailed,
+});
+export type RenewalBody = Static<typeof RenewalBody>;
+
 export const InvitationFileBody = namedObject('NewInvitations', {
   csv: Type.String({
     maxLength: 1_000_000,

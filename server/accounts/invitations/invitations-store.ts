@@ -57,6 +57,16 @@ export class InvitationStore {
     };
   }
 
+  /** Another link, for the same account or accounts. Refused if none is left, or it was revoked. */
+  renew(row: InvitationRow, tokenHash: string): Statement {
+    return {
+      sql: `UPDATE invitations SET token_hash = ?, host = ?, label = ?, email = ?, expires_at = ?, is_mailed = ?
+        WHERE id = ? AND uses < max_uses AND revoked_at IS NULL`,
+      params: [tokenHash, row.host, row.label, row.email, row.expires_at, row.is_mailed, row.id],
+      expectChanges: 1,
+    };
+  }
+
   /** Counts a use. Refused if none is left, or if it has expired or was revoked. */
   use(id: string, now: number): Statement {
     return {

@@ -218,3 +218,39 @@ test('an account whose end has come is suspended with the reason, and a resumed 
   await cloud.administration.expire();
   await enter();
 });
+
+test('a link is replaced with what was wrong in it, until all its accounts are there', async (t) => {
+  const cloud = await open();
+  t.after(() => cloud.close());
+  const tokenIn = (url: string | null) => new URL(url ?? '').hash.slice('#token='.length);
+  const renew = (id: string, body = {}) => cloud.invitations.renew(cloud.call(), id, body);
+  const first = await cloud.invite({ username: 'Ada', email: 'ada@exmaple.org', plan: 'free', credits: 2 });
+  cloud.clock.advance(8 * 24 * 3600_000);
+  await assert.rejects(cloud.join(first.token), code('invalid_link'), 'it has expired');
+  const second = await renew(first.id, { email: 'ada@example.org', expires_in: 3600 });
+  assert.deepEqual(
+    [second.id, second.state, second.username, second.email, second.credits, second.mailed],
+    [first.id, 'open', 'Ada', 'ada@example.org', 2, false],
+  );
+  const [third, fourth] = [await renew(first.id), await renew(first.id, { label: 'row 3' })];
+  for (const dead of [first.token, tokenIn(second.url), tokenIn(third.url)])
+    await assert.rejects(cloud.join(dead), code('invalid_link'));
+  assert.deepEqual([fourth.label, fourth.email], ['row 3', 'ada@example.org']);
+  const account = await cloud.join(tokenIn(fourth.url));
+  assert.deepEqual([account.username, account.email, account.credits], ['Ada', 'ada@example.org', 12]);
+  await assert.rejects(renew(first.id), code('write_conflict'));
+
+  const ofClass = await cloud.invite({ max_uses: 2 });
+  await cloud.join(ofClass.token, 'ben');
+  const next = await renew(ofClass.id);
+  assert.deepEqual([next.uses, next.max_uses], [1, 2]);
+  await assert.rejects(cloud.join(ofClass.token, 'carl'), code('invalid_link'));
+  await assert.rejects(renew(ofClass.id, { email: 'x@example.org' }), code('invalid_request'));
+  await assert.rejects(renew(ofClass.id, { mail: true }), code('mail_not_set'));
+  await cloud.join(tokenIn(next.url), 'carl');
+  const other = await cloud.invite({ email: 'dora@example.org' });
+  await assert.rejects(renew(other.id, { email: 'ada@example.org' }), code('invalid_request'), 'it is taken');
+  await cloud.invitations.revoke(cloud.call(), other.id);
+  await assert.rejects(renew(other.id), code('write_conflict'));
+  await assert.rejects(renew('inv-00000000000000000000000000'), code('invitation_not_found'));
+});

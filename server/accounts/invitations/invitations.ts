@@ -7,14 +7,13 @@ import type { Call } from '../../calls/principal.ts';
 import type { Registration as RegistrationPolicy } from '../../config/registrations.ts';
 import type { Answerer, Outbox } from '../../mail/outbox.ts';
 import type { Change, Changes, Recorder } from '../../metadata/change.ts';
-import { type Clock, formatTime, formatTimeOrNull, readTime } from '../../platform/clock.ts';
+import { type Clock, formatTime, formatTimeOrNull } from '../../platform/clock.ts';
 import { AppError, type FieldProblem, invalidField } from '../../platform/errors.ts';
 import { newId, randomSecret } from '../../platform/ids.ts';
 import { registrationClosed } from '../account-errors.ts';
 import { assertAccountFields, foldEmail, foldUsername } from '../account-fields.ts';
 import { nameOf } from '../account-view.ts';
 import type { Accounts } from '../accounts.ts';
-import { toMicro } from '../credits.ts';
 import { hashSecret } from '../keys/api-key-text.ts';
 import { hasAccountMail, invitationMail } from '../links/link-mails.ts';
 import { MOST_AN_HOUR } from '../links/mailed-links.ts';
@@ -26,9 +25,20 @@ import {
   type Invitation,
   type InvitationBody,
   type InvitationFileBody,
+  type RenewalBody,
   type ShownInvitation,
 } from './invitation-schema.ts';
 import { atLine, readInvitationTable, refusal, type TableRow } from './invitation-table.ts';
+import {
+  cannotRenew,
+  endOf,
+  invalidLink,
+  invitationNotFound,
+  microOf,
+  planGone,
+  saying,
+  tried,
+} from './invitation-terms.ts';
 import { describe, stateOf } from './invitation-view.ts';
 import type { InvitationRow, InvitationStore } from './invitations-store.ts';
 
@@ -163,7 +173,8 @@ export class Invitations {
       url: base,
       host,
     };
-    const { row, url } = this.#addOne(change, { email: recipient }, { ...making, place: 0 });
+    const { row, token } = this.#addOne(change, { email: recipient }, { ...making, place: 0 });
+    const url = linkOf(base, token);
     return { ...invitationMail({ url, host, expiresAt: formatTime(row.expires_at) }), accountId: 0 };
   };
 
@@ -180,12 +191,42 @@ export class Invitations {
     }
   }
 
+  /**
+   * Replaces the link, and what was wrong with it: the former one stops working. Throws
+   * `registration_closed`, `invitation_not_found`, `invalid_request`, `mail_not_set`,
+   * `write_conflict` (used up, or revoked).
+   */
+  async renew(call: Call, id: string, body: RenewalBody): Promise<CreatedInvitation> {
+    this.#assertNotClosed();
+    const { invitationStore, changes } = this.#deps;
+    const { email, mail: isMailed = false, expires_in: lifeSeconds } = body;
+    const known = await invitationStore.find(id);
+    if (known === undefined) throw invitationNotFound();
+    if (known.max_uses > 1 && email !== undefined)
+      throw invalidField('email', 'is for an invitation of one person');
+    this.#assertMay(isMailed, [{ email: email ?? known.email ?? undefined }]);
+    assertAccountFields({ email });
+    const problems = email === undefined ? [] : await this.#problemsOf({ email, plan: known.plan });
+    if (problems[0] !== undefined)
+      throw new AppError('invalid_request', saying(problems), { fields: problems });
+    const making = this.#making(call, { isMailed, lifeSeconds });
+    return changes.run(call, async (change) => {
+      const row = await invitationStore.find(id);
+      if (row === undefined) throw invitationNotFound();
+      const { label = row.label } = body;
+      const { token, ...link } = this.#link(making);
+      const renewed = { ...row, label, email: email ?? row.email, ...link };
+      change.expect(invitationStore.renew(renewed, hashSecret(token)), () => cannotRenew(row));
+      return this.#handOver(change, renewed, { ...making, token });
+    });
+  }
+
   /** Disables the link; accounts created with it stay. Throws `invitation_not_found`. */
   revoke(call: Call, id: string): Promise<Invitation> {
     const { invitationStore, changes, clock } = this.#deps;
     return changes.run(call, async (change) => {
       const row = await invitationStore.find(id);
-      if (row === undefined) throw new AppError('invitation_not_found', 'There is no such invitation');
+      if (row === undefined) throw invitationNotFound();
       const now = clock.now();
       change.add(invitationStore.revoke(id, now));
       return describe({ ...row, revoked_at: row.revoked_at ?? now }, now);
@@ -265,7 +306,7 @@ export class Invitations {
     return problems;
   }
 
-  #assertMay(isMailed: boolean, wanted: readonly Wanted[]): void {
+  #assertMay(isMailed: boolean, wanted: readonly { readonly email?: string | undefined }[]): void {
     if (!isMailed) return;
     this.#deps.outbox.assertOn();
     if (wanted.some(({ email }) => email === undefined)) throw invalidField('email', NEEDED);
@@ -280,29 +321,45 @@ export class Invitations {
   }
 
   #add(change: Change, wanted: readonly Wanted[], making: Making): CreatedInvitation[] {
+    return wanted.map((one, place) => {
+      const { row, token } = this.#addOne(change, one, { ...making, place });
+      return this.#handOver(change, row, { ...making, token });
+    });
+  }
+
+  /** The link, in the answer or by mail. */
+  #handOver(
+    change: Change,
+    row: InvitationRow,
+    { isMailed, url: base, host, token }: Making & { readonly token: string },
+  ): CreatedInvitation {
     const { clock, outbox } = this.#deps;
     const now = clock.now();
-    const made = wanted.map((one, place) => {
-      const { row, url } = this.#addOne(change, one, { ...making, place });
-      if (!making.isMailed) return { ...describe(row, now), url };
-      const text = invitationMail({ url, host: making.host, expiresAt: formatTime(row.expires_at) });
-      const lifeMs = row.expires_at - now;
-      change.addAll(outbox.mail({ ...text, kind: 'invitation', accountId: 0, to: one.email ?? '', lifeMs }));
-      return { ...describe(row, now), url: null };
-    });
+    const url = linkOf(base, token);
+    if (!isMailed) return { ...describe(row, now), url };
+    const text = invitationMail({ url, host, expiresAt: formatTime(row.expires_at) });
+    const lifeMs = row.expires_at - now;
+    change.addAll(outbox.mail({ ...text, kind: 'invitation', accountId: 0, to: row.email ?? '', lifeMs }));
     change.after(() => outbox.wake());
-    return made;
+    return { ...describe(row, now), url: null };
+  }
+
+  /** A new token, and the columns that go with it. */
+  #link({ lifeSeconds = DEFAULT_LIFE_SECONDS, isMailed, host }: Making) {
+    const expires_at = this.#deps.clock.now() + lifeSeconds * 1000;
+    const token = randomSecret(32).toString('base64url');
+    return { token, host, expires_at, is_mailed: isMailed ? 1 : 0 };
   }
 
   #addOne(change: Change, one: Wanted, making: Making & { readonly place: number }) {
     const { invitationStore, clock } = this.#deps;
-    const { by, lifeSeconds = DEFAULT_LIFE_SECONDS, isMailed, url, host, place } = making;
+    const { by, place } = making;
     const now = clock.now();
-    const token = randomSecret(32).toString('base64url');
+    const { token, ...link } = this.#link(making);
     const row: InvitationRow = {
       // Ids sort by their time: lists keep the order of the table.
       id: newId('inv', { now: () => now + place }),
-      host,
+      ...link,
       label: one.label ?? '',
       username: one.username ?? null,
       email: one.email ?? null,
@@ -312,15 +369,15 @@ export class Invitations {
       max_uses: one.max_uses ?? 1,
       uses: 0,
       created_at: now,
-      expires_at: now + lifeSeconds * 1000,
       revoked_at: null,
       created_by: by,
-      is_mailed: isMailed ? 1 : 0,
     };
     change.add(invitationStore.insert(row, hashSecret(token)));
-    return { row, url: `${url}/join#token=${token}` };
+    return { row, token };
   }
 }
+
+const linkOf = (base: string, token: string) => `${base}/join#token=${token}`;
 
 const BATCH = 200;
 const DAY_SECONDS = 86_400;
@@ -332,48 +389,4 @@ const NEEDED = 'is needed for an invitation by mail';
 function wantedOf({ fields }: TableRow): Wanted {
   const { credits, ...texts } = fields;
   return credits === undefined ? texts : { ...texts, credits: Number(credits) };
-}
-
-/** Throws `invalid_request`. */
-function microOf(credits: number): number {
-  if (!Number.isFinite(credits) || credits < 0 || credits > 1e9)
-    throw invalidField('credits', 'must be a number from 0 to 1000000000');
-  return toMicro(credits, 'credits');
-}
-
-/** Throws `invalid_request`. */
-function endOf(text: string | undefined, now: number): number | null {
-  if (text === undefined) return null;
-  const at = readTime('account_expires_at', text);
-  if (at <= now) throw invalidField('account_expires_at', 'must be in the future');
-  return at;
-}
-
-function tried(problems: FieldProblem[], work: () => unknown): void {
-  try {
-    work();
-  } catch (error) {
-    if (!(error instanceof AppError)) throw error;
-    problems.push(...(error.fields ?? []));
-  }
-}
-
-function saying(problems: readonly FieldProblem[]): string {
-  return problems.map(({ field, message }) => `${field}: ${message}`).join('; ');
-}
-
-function planGone(plan: string): AppError {
-  return new AppError('plan_not_found', `The plan ${plan} of this invitation no longer exists`, {
-    hint: 'Ask the administrator of this cloud for a new invitation',
-  });
-}
-
-function invalidLink(): AppError {
-  return new AppError(
-    'invalid_link',
-    'The invitation is unknown, used, revoked or expired, or is for another host name',
-    {
-      hint: 'Ask whoever invited you for a new one. If you have used it already, sign in',
-    },
-  );
 }

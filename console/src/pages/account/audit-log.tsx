@@ -1,7 +1,7 @@
 /** The audit log of an account, or of the whole cloud. */
 import { Button, Group, NativeSelect, Stack, Text, TextInput, Title } from '@mantine/core';
 import { useInfiniteQuery } from '@tanstack/react-query';
-import { type FormEvent, useState } from 'react';
+import { type FormEvent, useMemo, useState } from 'react';
 import type { AuditEntry } from '../../../../sdk/index.ts';
 import { Loaded } from '../../parts/page.tsx';
 import { type Column, DataTable } from '../../parts/tables/data-table.tsx';
@@ -17,13 +17,21 @@ const TONES: Readonly<Record<AuditEntry['outcome'], Tone>> = {
   failed: 'bad',
 };
 
-const COLUMNS: readonly Column<AuditEntry>[] = [
+type Names = ReadonlyMap<string, string>;
+const NO_NAMES: Names = new Map();
+
+const columnsWith = (names: Names): readonly Column<AuditEntry>[] => [
   { name: words.when, cell: ({ at }) => <When at={at} /> },
   { name: words.who, title: ({ user_agent }) => user_agent, cell: (entry) => <Who {...entry} /> },
   { name: words.action, cell: ({ action }) => action },
-  { name: words.target, isMono: true, cell: ({ target }) => target },
+  { name: words.target, isMono: true, cell: (entry) => targetOf(entry, names) },
   { name: words.outcome, title: ({ code }) => code, cell: (entry) => <Outcome {...entry} /> },
 ];
+
+/** An account is named, as far as its name is known. */
+function targetOf({ target, account_id: accountId }: AuditEntry, names: Names): string {
+  return (String(accountId) === target ? names.get(target) : undefined) ?? target;
+}
 
 function Who({ actor, via, credential, address }: AuditEntry) {
   const name = via === 'control' ? words.operator : actor === '' ? words.nobody : actor;
@@ -46,8 +54,15 @@ function Outcome({ outcome, code, times }: AuditEntry) {
   );
 }
 
-/** `account`: `all`, for administrators; default: the caller's. */
-export function AuditLog({ account }: { readonly account?: 'all' }) {
+interface AuditLogProps {
+  /** `all`, or an id, for administrators; default: the caller's. */
+  readonly account?: string;
+  /** User names by the id of the account. */
+  readonly names?: Names;
+}
+
+export function AuditLog({ account, names = NO_NAMES }: AuditLogProps) {
+  const columns = useMemo(() => columnsWith(names), [names]);
   const [filter, setFilter] = useState<AuditFilter>(NO_FILTER);
   const log = useInfiniteQuery(auditQuery(account, filter));
   const isFiltered = Object.values(filter).some((value) => value !== '');
@@ -59,7 +74,7 @@ export function AuditLog({ account }: { readonly account?: 'all' }) {
           const entries = pages.flatMap(({ items }) => items);
           if (entries.length === 0)
             return <Text c="dimmed">{isFiltered ? words.noneFound : words.none}</Text>;
-          return <DataTable columns={COLUMNS} rows={entries} keyOf={({ id }) => id} />;
+          return <DataTable columns={columns} rows={entries} keyOf={({ id }) => id} />;
         }}
       </Loaded>
       {log.hasNextPage && (

@@ -27,8 +27,8 @@ export interface AuditFilter {
 export const NO_FILTER: AuditFilter = { actor: '', action: '', target: '', outcome: '' };
 const AUDIT_PAGE = 50;
 
-/** `account`: `all`, or else the caller's. */
-export const auditQuery = (account: 'all' | undefined, filter: AuditFilter) =>
+/** `account`: `all`, the id of another, or else the caller's. */
+export const auditQuery = (account: string | undefined, filter: AuditFilter) =>
   infiniteQueryOptions({
     queryKey: ['audit', account ?? 'own', filter],
     queryFn: ({ pageParam }) => {

@@ -1,11 +1,16 @@
 /** Properties of an account that administrators can change: address, end, rights, password. */
 import { NativeSelect, Switch, Text, TextInput } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { useNavigate } from '@tanstack/react-router';
 import type { AdminAccount } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
 import { useCloudForm } from '../../parts/cloud-form.ts';
 import { CallSample } from '../../parts/commands/call-sample.tsx';
 import { FormModal } from '../../parts/forms/dialog.tsx';
+import { accountQuery } from '../../queries.ts';
+import { manyAccountsText } from '../../texts/many-accounts-text.ts';
 import { text } from '../../texts/text.ts';
+import { endOfDay, lastDayOf } from './last-day.ts';
 import { accountsQuery } from './queries.ts';
 
 const { administration } = text;
@@ -18,17 +23,23 @@ interface AccountFormProps {
 
 export function AccountForm({ account, onClose }: AccountFormProps) {
   const { id, username } = account;
+  const isOwn = useQuery(accountQuery).data?.id === id;
+  const navigate = useNavigate();
   const form = useCloudForm({
     values: {
       email: account.email,
-      expires_at: account.expires_at ?? '',
+      expires_at: lastDayOf(account.expires_at),
       role: roleOf(account),
       must_change_password: account.must_change_password,
     },
     send: (values) => cloud.adminChangeAccount(id, changesOf(account, values)),
-    invalidates: [accountsQuery],
-    onDone: onClose,
+    invalidates: isOwn ? [accountQuery, accountsQuery] : [accountsQuery],
+    onDone: async () => {
+      onClose();
+      if (isOwn && form.values.role === 'user') await navigate({ to: '/' });
+    },
   });
+  const readsAsNow = form.values.role === roleOf(account);
   return (
     <FormModal isOpen title={words.of(username)} action={administration.save} form={form} onClose={onClose}>
       <Text size="sm" c="dimmed">
@@ -42,14 +53,14 @@ export function AccountForm({ account, onClose }: AccountFormProps) {
         {...form.text('email')}
       />
       <TextInput
-        label={words.end}
-        description={words.endLead}
-        placeholder="2027-07-31 22:00:00"
+        type="date"
+        label={manyAccountsText.lastDay}
+        description={manyAccountsText.lastDayLead}
         {...form.text('expires_at')}
       />
       <NativeSelect
         label={words.role}
-        description={words.roleLead[form.values.role]}
+        description={isOwn && !readsAsNow ? manyAccountsText.ownRights : words.roleLead[form.values.role]}
         data={ROLES.map((value) => ({ value, label: words.roles[value] }))}
         {...form.text('role')}
       />
@@ -80,11 +91,10 @@ interface Values {
 
 /** Only changed fields: some of them need the password again. */
 function changesOf(account: AdminAccount, { email, expires_at, role, must_change_password }: Values) {
-  const end = expires_at === '' ? null : expires_at;
   const [isAdmin, isAuditor] = [role === 'administrator', role === 'auditor'];
   return {
     ...(email !== account.email && { email }),
-    ...(end !== account.expires_at && { expires_at: end }),
+    ...(expires_at !== lastDayOf(account.expires_at) && { expires_at: endOfDay(expires_at) }),
     ...(isAdmin !== account.is_admin && { is_admin: isAdmin }),
     ...(isAuditor !== account.is_auditor && { is_auditor: isAuditor }),
     ...(must_change_password !== account.must_change_password && { must_change_password }),

@@ -18,6 +18,7 @@ import { sayCredits } from '../../parts/say.ts';
 import { Figures } from '../../parts/tables/facts.tsx';
 import { When } from '../../parts/tables/when.tsx';
 import { TakeAlong } from '../../parts/take-along.tsx';
+import { useIsAdmin } from '../../queries.ts';
 import { manyAccountsText } from '../../texts/many-accounts-text.ts';
 import { text } from '../../texts/text.ts';
 import { LedgerTable, lineOf } from '../billing/entry-table.tsx';
@@ -39,20 +40,13 @@ const { administration } = text;
 
 export function AccountMenu({ account }: { account: AdminAccount }) {
   const [form, setForm] = useState<Form>();
-  const resume = useMutation({
-    mutationFn: () => cloud.adminResumeAccount(account.id),
-    meta: { invalidates: [accountsQuery] },
-  });
-  const keep = useMutation({
-    mutationFn: () => cloud.adminKeepAccount(account.id),
-    meta: { invalidates: [accountsQuery] },
-  });
   const showKey = useMutation({ mutationFn: () => cloud.adminShowApiKey(account.id) });
   const resetLink = useMutation({ mutationFn: () => cloud.adminCreateResetLink(account.id) });
   const mailLink = useMutation({
     mutationFn: () => cloud.adminMailResetLink(account.id),
     onSuccess: ({ mailed_to }) => showDone(administration.mailedTo(mailed_to)),
   });
+  const mayChange = useIsAdmin();
   const sendsMail = useQuery(indexQuery).data?.mail === true;
   // An empty change has no effect, and returns the current terms.
   const terms = useMutation({ mutationFn: () => cloud.adminChangeAccount(account.id, {}) });
@@ -67,35 +61,28 @@ export function AccountMenu({ account }: { account: AdminAccount }) {
           </ActionIcon>
         </Menu.Target>
         <Menu.Dropdown>
-          <Menu.Item onClick={() => setForm('account')}>{administration.person.open}</Menu.Item>
-          <Menu.Item onClick={() => setForm('credits')}>{administration.giveCredits}</Menu.Item>
-          <Menu.Item onClick={() => terms.mutate()}>{administration.changeTerms}</Menu.Item>
+          {mayChange && (
+            <Menu.Item onClick={() => setForm('account')}>{administration.person.open}</Menu.Item>
+          )}
+          {mayChange && (
+            <Menu.Item onClick={() => setForm('credits')}>{administration.giveCredits}</Menu.Item>
+          )}
+          {mayChange && <Menu.Item onClick={() => terms.mutate()}>{administration.changeTerms}</Menu.Item>}
           <Menu.Item onClick={() => setForm('statement')}>{administration.statement.open}</Menu.Item>
           <Menu.Item onClick={() => setForm('rights')}>{text.account.rights.show}</Menu.Item>
-          <Menu.Item onClick={() => setForm('export')}>{administration.export}</Menu.Item>
-          <Menu.Item onClick={() => showKey.mutate()}>{administration.showKey}</Menu.Item>
-          {account.is_active && (
-            <Menu.Item onClick={() => resetLink.mutate()}>{administration.resetLink}</Menu.Item>
-          )}
-          {account.is_active && sendsMail && account.email_confirmed && (
-            <Menu.Item onClick={() => mailLink.mutate()}>{administration.mailResetLink}</Menu.Item>
-          )}
-          <Menu.Divider />
-          {account.is_active ? (
-            <Menu.Item color="var(--wrong)" onClick={() => setForm('suspend')}>
-              {administration.suspend}
-            </Menu.Item>
-          ) : (
-            account.removed_at === null && (
-              <Menu.Item onClick={() => resume.mutate()}>{administration.resume}</Menu.Item>
-            )
-          )}
-          {account.removed_at === null ? (
-            <Menu.Item color="var(--wrong)" onClick={() => setForm('remove')}>
-              {administration.remove}
-            </Menu.Item>
-          ) : (
-            <Menu.Item onClick={() => keep.mutate()}>{administration.keep}</Menu.Item>
+          {mayChange && (
+            <>
+              <Menu.Item onClick={() => setForm('export')}>{administration.export}</Menu.Item>
+              <Menu.Item onClick={() => showKey.mutate()}>{administration.showKey}</Menu.Item>
+              {account.is_active && (
+                <Menu.Item onClick={() => resetLink.mutate()}>{administration.resetLink}</Menu.Item>
+              )}
+              {account.is_active && sendsMail && account.email_confirmed && (
+                <Menu.Item onClick={() => mailLink.mutate()}>{administration.mailResetLink}</Menu.Item>
+              )}
+              <Menu.Divider />
+              <EndItems account={account} onForm={setForm} />
+            </>
           )}
         </Menu.Dropdown>
       </Menu>
@@ -113,6 +100,33 @@ export function AccountMenu({ account }: { account: AdminAccount }) {
       {resetLink.data !== undefined && (
         <ShownLink username={account.username} made={resetLink.data} onClose={() => resetLink.reset()} />
       )}
+    </>
+  );
+}
+
+interface EndItemsProps {
+  readonly account: AdminAccount;
+  readonly onForm: (form: Form) => void;
+}
+
+/** Suspension and removal, or how each is undone. */
+function EndItems({ account: { id, is_active: isActive, removed_at: removedAt }, onForm }: EndItemsProps) {
+  const meta = { invalidates: [accountsQuery] };
+  const resume = useMutation({ mutationFn: () => cloud.adminResumeAccount(id), meta });
+  const keep = useMutation({ mutationFn: () => cloud.adminKeepAccount(id), meta });
+  if (removedAt !== null) return <Menu.Item onClick={() => keep.mutate()}>{administration.keep}</Menu.Item>;
+  return (
+    <>
+      {isActive ? (
+        <Menu.Item color="var(--wrong)" onClick={() => onForm('suspend')}>
+          {administration.suspend}
+        </Menu.Item>
+      ) : (
+        <Menu.Item onClick={() => resume.mutate()}>{administration.resume}</Menu.Item>
+      )}
+      <Menu.Item color="var(--wrong)" onClick={() => onForm('remove')}>
+        {administration.remove}
+      </Menu.Item>
     </>
   );
 }

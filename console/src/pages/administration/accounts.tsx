@@ -14,6 +14,7 @@ import { sayBytes, sayCredits } from '../../parts/say.ts';
 import type { Column } from '../../parts/tables/data-table.tsx';
 import { ListTable } from '../../parts/tables/list-table.tsx';
 import { When } from '../../parts/tables/when.tsx';
+import { useIsAdmin } from '../../queries.ts';
 import { manyAccountsText } from '../../texts/many-accounts-text.ts';
 import { text } from '../../texts/text.ts';
 import { AccountMenu, ShownKey } from './account-menu.tsx';
@@ -23,11 +24,14 @@ import { accountsQuery } from './queries.ts';
 export function Accounts() {
   const accounts = useQuery(accountsQuery);
   const [isCreating, setCreating] = useState(false);
+  const mayChange = useIsAdmin();
   return (
     <Stack>
-      <Group justify="flex-end">
-        <Button onClick={() => setCreating(true)}>{administration.createAccount}</Button>
-      </Group>
+      {mayChange && (
+        <Group justify="flex-end">
+          <Button onClick={() => setCreating(true)}>{administration.createAccount}</Button>
+        </Group>
+      )}
       <Loaded query={accounts}>{(all) => <AccountTable accounts={all} />}</Loaded>
       <NewAccountForm isOpen={isCreating} onClose={() => setCreating(false)} />
     </Stack>
@@ -78,6 +82,7 @@ interface Acting {
 /** The accounts, of which some or all are selected for one action. */
 function AccountTable({ accounts }: { accounts: readonly AdminAccount[] }) {
   const [acting, setActing] = useState<Acting>();
+  const mayChange = useIsAdmin();
   const { tab: _, month: __, ...view } = useSearch({ from: '/shell/administration' });
   const navigate = useNavigate({ from: '/administration' });
   return (
@@ -90,20 +95,22 @@ function AccountTable({ accounts }: { accounts: readonly AdminAccount[] }) {
         textOf={({ username, email, plan }) => `${username} ${email} ${plan}`}
         view={view}
         onView={(next) => navigate({ search: { tab: 'accounts', ...next }, replace: true })}
-        many={{
-          say: many.accounts,
-          actions: (selected, choose) =>
-            MANY_ACTIONS.map((action) => (
-              <Button
-                key={action}
-                size="compact-sm"
-                variant="default"
-                onClick={() => setActing({ action, accounts: selected, choose })}
-              >
-                {many.buttons[action]}
-              </Button>
-            )),
-        }}
+        {...(mayChange && {
+          many: {
+            say: many.accounts,
+            actions: (selected: readonly AdminAccount[], choose: Acting['choose']) =>
+              MANY_ACTIONS.map((action) => (
+                <Button
+                  key={action}
+                  size="compact-sm"
+                  variant="default"
+                  onClick={() => setActing({ action, accounts: selected, choose })}
+                >
+                  {many.buttons[action]}
+                </Button>
+              )),
+          },
+        })}
       />
       {acting !== undefined && (
         <ManyAccounts
@@ -125,15 +132,25 @@ function Who({ account }: { account: AdminAccount }) {
         {account.username}
         {account.is_admin && <Badge variant="light">{administration.administrator}</Badge>}
         {account.is_auditor && <Badge variant="light">{administration.auditor}</Badge>}
-        {!account.is_active && (
-          <Badge variant="light" color="red" title={account.suspended_reason ?? ''}>
+        {!account.is_active && account.removed_at === null && (
+          <Badge variant="light" color="red">
             {administration.suspended}
+          </Badge>
+        )}
+        {account.removed_at !== null && (
+          <Badge variant="light" color="red" tt="none">
+            {many.removed} <When at={account.removed_at} />
           </Badge>
         )}
       </Group>
       <Text size="sm" c="dimmed">
         {account.email}
       </Text>
+      {account.suspended_reason !== null && (
+        <Text size="sm" c="dimmed">
+          {account.suspended_reason}
+        </Text>
+      )}
     </>
   );
 }

@@ -26,7 +26,7 @@ import { manyAccountsText } from '../../texts/many-accounts-text.ts';
 import { text } from '../../texts/text.ts';
 import { accountsQuery, plansQuery } from './queries.ts';
 
-export const MANY_ACTIONS = ['plan', 'credits', 'suspend', 'remove'] as const;
+export const MANY_ACTIONS = ['plan', 'credits', 'suspend', 'resume', 'remove'] as const;
 export type ManyAction = (typeof MANY_ACTIONS)[number];
 
 const { administration } = text;
@@ -45,10 +45,18 @@ function send(action: ManyAction, account: AdminAccount, given: Values & { reado
   const { plan, amount, reason, run } = given;
   const { id } = account;
   if (action === 'plan') return cloud.adminChangeAccount(id, { plan });
+  if (action === 'resume') return letIn(account);
   if (action === 'suspend') return cloud.adminSuspendAccount(id, { reason });
   if (action === 'remove') return cloud.adminRemoveAccount(id, { reason });
   const transfer_id = transferId(run, account);
   return cloud.adminAdjustCredits(id, { amount: Number(amount), reason, transfer_id });
+}
+
+/** Undoes a removal before a suspension from before it. */
+async function letIn({ id, is_active: isActive, removed_at: removedAt }: AdminAccount) {
+  if (isActive) return;
+  const kept = removedAt === null ? undefined : await cloud.adminKeepAccount(id);
+  if (kept?.is_active !== true) await cloud.adminResumeAccount(id);
 }
 
 interface ManyAccountsProps {
@@ -130,6 +138,7 @@ function Fields({ action, values, onChange }: FieldsProps) {
         allowDeselect={false}
       />
     );
+  if (action === 'resume') return <Text size="sm">{words.resumeLead}</Text>;
   const leads = {
     credits: administration.reasonLead,
     suspend: administration.suspendLead,

@@ -5,19 +5,28 @@ const accounts = (value: number) => counted(value, 'account');
 
 export const manyAccounts = {
   accounts,
-  buttons: { plan: 'Plan', credits: 'Credits', suspend: 'Suspend', remove: 'Remove' },
+  buttons: { plan: 'Plan', credits: 'Credits', suspend: 'Suspend', resume: 'Let in again', remove: 'Remove' },
   titles: {
     plan: (value: number) => `Plan of ${accounts(value)}`,
     credits: (value: number) => `Credits of ${accounts(value)}`,
     suspend: (value: number) => `Suspend ${accounts(value)}?`,
+    resume: (value: number) => `Let ${accounts(value)} in again?`,
     remove: (value: number) => `Remove ${accounts(value)}?`,
   },
   actions: {
     plan: (value: number) => `Change ${accounts(value)}`,
     credits: (value: number) => `Give to ${accounts(value)}`,
     suspend: (value: number) => `Suspend ${accounts(value)}`,
+    resume: (value: number) => `Let ${accounts(value)} in`,
     remove: (value: number) => `Remove ${accounts(value)}`,
   },
+  resumeLead:
+    'Ends suspensions, and undoes removals that are not done yet. Accounts that are open already do not change.',
+  removed: 'removed:',
+  lastDay: 'Last day',
+  lastDayLead: 'The account is suspended after this day. Empty: never.',
+  ownRights: 'This is your own account: you lose these rights at once.',
+  everybody: 'All accounts',
   exportFirst: 'Download what you want to keep',
   exportFirstLead: 'The arrow before each name downloads everything of that account.',
   exportOf: (name: string) => `Download everything of ${name}`,

@@ -1,0 +1,58 @@
+/** Values that an invitation can have, and the errors of links. */
+import { readTime } from '../../platform/clock.ts';
+import { AppError, type FieldProblem, invalidField } from '../../platform/errors.ts';
+import { toMicro } from '../credits.ts';
+import type { InvitationRow } from './invitations-store.ts';
+
+/** Throws `invalid_request`. */
+export function microOf(credits: number): number {
+  if (!Number.isFinite(credits) || credits < 0 || credits > 1e9)
+    throw invalidField('credits', 'must be a number from 0 to 1000000000');
+  return toMicro(credits, 'credits');
+}
+
+/** Throws `invalid_request`. */
+export function endOf(text: string | undefined, now: number): number | null {
+  if (text === undefined) return null;
+  const at = readTime('account_expires_at', text);
+  if (at <= now) throw invalidField('account_expires_at', 'must be in the future');
+  return at;
+}
+
+export function tried(problems: FieldProblem[], work: () => unknown): void {
+  try {
+    work();
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    problems.push(...(error.fields ?? []));
+  }
+}
+
+export function saying(problems: readonly FieldProblem[]): string {
+  return problems.map(({ field, message }) => `${field}: ${message}`).join('; ');
+}
+
+export function invitationNotFound(): AppError {
+  return new AppError('invitation_not_found', 'There is no such invitation');
+}
+
+export function cannotRenew({ revoked_at: revokedAt }: InvitationRow): AppError {
+  const what = revokedAt === null ? 'is used up' : 'was revoked';
+  return new AppError('write_conflict', `This invitation ${what}`, { hint: 'Create a new one' });
+}
+
+export function planGone(plan: string): AppError {
+  return new AppError('plan_not_found', `The plan ${plan} of this invitation no longer exists`, {
+    hint: 'Ask the administrator of this cloud for a new invitation',
+  });
+}
+
+export function invalidLink(): AppError {
+  return new AppError(
+    'invalid_link',
+    'The invitation is unknown, used, revoked or expired, or is for another host name',
+    {
+      hint: 'Ask whoever invited you for a new one. If you have used it already, sign in',
+    },
+  );
+}
