@@ -102,6 +102,8 @@ export interface Query {
   /** Limit of the rows as JSON. */
   readonly maxBytes: number;
   readonly timeoutMs: number;
+  /** Whether values of documents keep their types, as Extended JSON; default: false. */
+  readonly isExact?: boolean;
   /** Aborts when the client disconnects. */
   readonly signal: AbortSignal;
 }
@@ -139,9 +141,9 @@ export interface InsertBatch {
 /** New rows of one table, all of which are stored, or none. */
 export interface Insertion {
   /** Makes the table, in the same transaction where the engine can; null: it is there. */
-  readonly first: string | null;
+  readonly first: Query['statement'] | null;
   /** Removes the table again where the engine makes it outside of the transaction. */
-  readonly undo: string | null;
+  readonly undo: Query['statement'] | null;
   readonly batches: AsyncIterable<InsertBatch>;
   readonly signal: AbortSignal;
 }

@@ -36,6 +36,8 @@ interface QueryCall {
   readonly input: NewQuery;
   /** Limit of the rows as JSON; default: 4 MiB. */
   readonly maxBytes?: number;
+  /** See Query. */
+  readonly isExact?: boolean;
   readonly signal: AbortSignal;
 }
 
@@ -92,7 +94,7 @@ export class Queries {
   async #run(
     principal: Principal,
     databaseId: string,
-    { input, maxBytes = MAX_BYTES, signal }: QueryCall,
+    { input, maxBytes = MAX_BYTES, isExact = false, signal }: QueryCall,
   ): Promise<JsonText<QueryResponse>> {
     const { owned, engines, lifecycle, clock } = this.#deps;
     const row = await owned.findLive(principal, databaseId);
@@ -109,6 +111,7 @@ export class Queries {
       skip: input.skip ?? 0,
       maxBytes,
       timeoutMs: TIMEOUT_MS,
+      isExact,
       signal,
     };
     const began = clock.monotonic();

@@ -38,6 +38,8 @@ export interface CommandContext {
   readonly readOnly: boolean;
   /** Time limit of the command, in addition to its own; null: none. */
   readonly withinMs?: number | null;
+  /** Lifetime of a transaction that this command starts; default: that of a server. */
+  readonly transactionMs?: number;
 }
 
 const READING = new Map(
@@ -131,7 +133,11 @@ export class DocumentDatabase {
   run(command: Document, context: CommandContext): Document {
     try {
       assertStableApi(command);
-      const part = this.#transactions.run(command, (scope) => this.#dispatch(command, context, scope));
+      const part = this.#transactions.run(
+        command,
+        (scope) => this.#dispatch(command, context, scope),
+        context.transactionMs,
+      );
       if (part !== null) return part;
       this.#expire();
       return this.#dispatch(command, context, this.#scope);

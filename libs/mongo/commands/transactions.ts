@@ -87,14 +87,14 @@ export class Transactions {
   }
 
   /** The reply to a command inside a transaction; null: it is outside. Throws CommandError. */
-  run(command: Document, run: Run): Document | null {
+  run(command: Document, run: Run, lifetimeMs = TRANSACTION_SECONDS * 1000): Document | null {
     this.endExpired();
     const part = partOf(command);
     if (part === null) return null;
     if (part.name === 'commitTransaction') return this.#commit(part);
     if (part.name === 'abortTransaction') return this.#abort(part);
     assertAllowed(command, part);
-    const session = part.isFirst ? this.#start(part) : this.#going(part);
+    const session = part.isFirst ? this.#start(part, lifetimeMs) : this.#going(part);
     return this.#within(session, () => {
       const reply = run((session.open as OpenScope).scope);
       if (reply.writeErrors !== undefined) end(session, 'aborted');
@@ -125,7 +125,7 @@ export class Transactions {
     }
   }
 
-  #start({ key, number }: Part): Session {
+  #start({ key, number }: Part, lifetimeMs: number): Session {
     const before = this.#sessions.get(key);
     if (before !== undefined && number < before.number) throw tooOld(number, before.number);
     if (before !== undefined && number === before.number) {
@@ -148,7 +148,7 @@ export class Transactions {
     if (isRetry && this.hasWriter) throw new WriterTaken(conflict());
     this.#sessions.delete(key);
     this.#forget();
-    const endsAt = this.#deps.clock.monotonic() + TRANSACTION_SECONDS * 1000;
+    const endsAt = this.#deps.clock.monotonic() + lifetimeMs;
     const session: Session = { number, state: 'open', isRetry, hasConflicted: false, endsAt, open: null };
     this.#sessions.set(key, session);
     this.#within(session, () => {

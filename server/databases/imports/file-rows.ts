@@ -10,7 +10,7 @@ import {
   ROW_CHARACTERS,
   separatorOf,
 } from './guesses.ts';
-import { JsonReader, type JsonRow } from './json-reader.ts';
+import { JsonReader, type JsonRow, typedNumber } from './json-reader.ts';
 
 export interface SourceAsk {
   /** undefined: guessed, here and below. */
@@ -18,6 +18,8 @@ export interface SourceAsk {
   readonly separator?: string | undefined;
   readonly header?: boolean | undefined;
   readonly empty: EmptyMeaning;
+  /** Whether the objects of a JSON file are documents, as they are; default: they have fields. */
+  readonly hasDocuments?: boolean;
 }
 
 export interface ImportedRow {
@@ -33,6 +35,8 @@ export interface FileRows {
   readonly separator: string | null;
   readonly header: boolean | null;
   readonly fields: readonly string[];
+  /** Whether each row is one whole document; missing: false. */
+  readonly isWhole?: boolean;
   /** The rows at the beginning of the file. */
   readonly beginning: readonly ImportedRow[];
   /** All rows, also those of the beginning. */
@@ -53,7 +57,11 @@ export async function readRows(file: AsyncIterable<Uint8Array>, ask: SourceAsk):
     else beginning += value;
   }
   const text = { beginning, isAll, pieces };
-  return (ask.format ?? formatOf(beginning)) === 'csv' ? csvRows(text, ask) : jsonRows(text);
+  return (ask.format ?? formatOf(beginning)) === 'csv'
+    ? csvRows(text, ask)
+    : ask.hasDocuments === true
+      ? documentRows(text)
+      : jsonRows(text);
 }
 
 interface Text {
@@ -119,8 +127,22 @@ function jsonRows(text: Text): FileRows {
   return { format: 'json', separator: null, header: null, fields, beginning, rows: rows() };
 }
 
+/** Objects as documents. Numbers keep what they say: a fraction, or more digits than JavaScript has. */
+function documentRows(text: Text): FileRows {
+  const reader = new JsonReader({ mostCharacters: ROW_CHARACTERS, revive: typedNumber });
+  const rowsOf = (rows: readonly JsonRow[]): readonly ImportedRow[] =>
+    rows.map(({ line, value, characters }) => ({ line, values: [value], characters }));
+  const beginning = rowsOf([...reader.push(text.beginning), ...(text.isAll ? reader.end() : [])]);
+  async function* rows() {
+    yield beginning;
+    if (!text.isAll) for await (const more of rest(reader, text)) yield rowsOf(more);
+  }
+  const about = { format: 'json' as const, separator: null, header: null, fields: ['document'] };
+  return { ...about, isWhole: true, beginning, rows: rows() };
+}
+
 function jsonRow(
-  { line, value }: JsonRow,
+  { line, value, characters }: JsonRow,
   fields: readonly string[],
   known: ReadonlySet<string>,
 ): ImportedRow {
@@ -128,7 +150,7 @@ function jsonRow(
   if (other !== undefined)
     throw new BrokenText(line, `has a member ${other}, which no object at the beginning of the file has`);
   const values = fields.map((name) => (Object.hasOwn(value, name) ? value[name] : null));
-  return { line, values, characters: JSON.stringify(value).length };
+  return { line, values, characters };
 }
 
 function assertFields(fields: readonly string[]): void {

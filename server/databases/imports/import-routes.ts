@@ -19,7 +19,8 @@ export function importRoutes({ imports }: { readonly imports: Imports }): Route[
       summary: 'Add the rows of a CSV or JSON file to a table, which is made if it is not there',
       description:
         'One transaction: if a row cannot be stored, nothing is imported, and `lines` of the error has the first of ' +
-        'them. Separator, header and the types of a new table are guessed from the beginning of the file.',
+        'them. Separator, header and the types of a new table are guessed from the beginning of the file. JSON into a ' +
+        'collection is Extended JSON, whose documents are stored as they are.',
       permission: 'databases:write',
       params: DatabasePath,
       consumes: 'multipart',

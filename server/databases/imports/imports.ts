@@ -4,7 +4,7 @@ import { AppError, invalidField } from '../../platform/errors.ts';
 import { type InsertBatch, type RefusedRow, RowsRefused, type Table } from '../engine.ts';
 import type { DatabaseTurns } from '../life/states.ts';
 import type { Queries } from '../queries.ts';
-import type { RowLanguage } from '../rows/row-language.ts';
+import type { RowLanguage, RowStatement } from '../rows/row-language.ts';
 import type { Rows } from '../rows/rows.ts';
 import { BrokenText } from './csv-reader.ts';
 import { type ImportedRow, readRows, type SourceAsk } from './file-rows.ts';
@@ -75,7 +75,8 @@ export class Imports {
       const { table: name, schema } = ask;
       const input = schema === undefined ? { table: name } : { table: name, schema };
       const found = await tables.importing(principal, databaseId, { input, signal });
-      const source = await readRows(this.#checked(file), ask);
+      const hasDocuments = found.language.documents !== undefined;
+      const source = await readRows(this.#checked(file), { ...ask, hasDocuments });
       const plan = planOf(source, ask, found);
       const { table, language, isNew, columns } = plan;
       const about = {
@@ -101,7 +102,11 @@ export class Imports {
           )
         : null;
       const undo = isNew ? language.dropTable(table) : null;
-      const batches = batchesOf(readable(source.rows), { language, table, names, columns, lines });
+      const insertAll: InsertAll = (batch) =>
+        source.isWhole && language.documents !== undefined
+          ? language.documents.insert(table, batch.flat())
+          : language.insertRows(table, names, batch);
+      const batches = batchesOf(readable(source.rows), { insertAll, names, columns, lines });
       try {
         await queries.insert(principal, databaseId, { first, undo, batches, signal });
       } catch (error) {
@@ -126,30 +131,34 @@ type Found = Awaited<ReturnType<Rows['importing']>>;
 
 /** Throws `invalid_request` for a field or column that is not there. */
 function planOf(
-  { fields, beginning }: Source,
+  { fields, beginning, isWhole = false }: Source,
   { columns: chosen, table: name }: ImportAsk,
   found: Found,
 ): Plan {
   const { language, table } = found;
   const unknown = Object.keys(chosen).find((field) => !fields.includes(field));
   if (unknown !== undefined) throw invalidField('columns', `the file has no field ${unknown}`);
+  if (isWhole && Object.keys(chosen).length > 0)
+    throw invalidField('columns', 'are for a file of columns: documents are stored as they are');
   const guessed = beginning.slice(0, GUESSED_ROWS);
   const present = new Map(table?.columns.map((column) => [column.name, column]));
   const columns = fields.map((field, at) => {
     const choice = Object.hasOwn(chosen, field) ? chosen[field] : undefined;
     const isGenerated = present.get(field)?.generated === true;
     if (choice === null || (choice === undefined && isGenerated))
-      return { field, name: null, type: null, convert: (value: unknown) => value };
+      return { field, name: null, type: null, convert: asIs };
+    if (isWhole) return { field, name: field, type: 'json' as const, convert: asIs };
     const to = choice?.name ?? field;
-    if (table === undefined) {
+    const traits = language.importTraits;
+    if (table === undefined || traits.convert !== undefined) {
       const type = choice?.type ?? kindOf(guessed.map(({ values }) => values[at]));
-      return { field, name: to, type, convert: converterOf(type, language.importTraits) };
+      return { field, name: to, type, convert: traits.convert?.(type, to) ?? converterOf(type, traits) };
     }
     const column = present.get(to);
     if (column === undefined)
       throw invalidField('columns', `${name} has no column ${to}: leave the field out, or choose its column`);
     const kind = language.takesBytes(column) ? 'bytes' : null;
-    return { field, name: to, type: null, convert: converterOf(kind, language.importTraits) };
+    return { field, name: to, type: null, convert: converterOf(kind, traits) };
   });
   const names = columns.flatMap((column) => column.name ?? []);
   const twice = names.find((one, at) => names.indexOf(one) !== at);
@@ -162,6 +171,8 @@ function planOf(
   return { table: made, language, isNew: table === undefined, columns };
 }
 
+const asIs: Convert = (value) => value;
+
 const NEW_COLUMN = { type: null, nullable: true, default: null, primary_key: false };
 const NEW_TABLE = {
   schema: null,
@@ -172,7 +183,10 @@ const NEW_TABLE = {
   size_bytes: null,
 };
 
-interface Batching extends Pick<Plan, 'language' | 'table' | 'columns'> {
+type InsertAll = (rows: readonly (readonly unknown[])[]) => RowStatement;
+
+interface Batching extends Pick<Plan, 'columns'> {
+  readonly insertAll: InsertAll;
   readonly names: readonly string[];
   /** Receives the line of each row. */
   readonly lines: number[];
@@ -189,7 +203,7 @@ async function* readable<T>(rows: AsyncIterable<T>): AsyncGenerator<T> {
 
 async function* batchesOf(
   rows: AsyncIterable<readonly ImportedRow[]>,
-  { language, table, names, columns, lines }: Batching,
+  { insertAll, names, columns, lines }: Batching,
 ): AsyncGenerator<InsertBatch> {
   const most = Math.max(1, Math.min(BATCH_ROWS, Math.floor(BATCH_VALUES / names.length)));
   let values: unknown[][] = [];
@@ -198,8 +212,8 @@ async function* batchesOf(
     const batch = values;
     [values, characters] = [[], 0];
     return {
-      whole: () => language.insertRows(table, names, batch),
-      each: () => batch.map((row) => language.insertRows(table, names, [row])),
+      whole: () => insertAll(batch),
+      each: () => batch.map((row) => insertAll([row])),
     };
   };
   for await (const page of rows)

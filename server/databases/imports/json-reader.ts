@@ -5,12 +5,16 @@ export interface JsonRow {
   /** Line of the text in which it begins, from 1. */
   readonly line: number;
   readonly value: Readonly<Record<string, unknown>>;
+  readonly characters: number;
 }
+
+type Revive = (key: string, value: unknown, context?: { source?: string }) => unknown;
 
 const BLANK = /[\s,[\]]/;
 
 export class JsonReader {
   readonly #mostCharacters: number;
+  readonly #revive: Revive;
   #text = '';
   #depth = 0;
   #isInText = false;
@@ -18,8 +22,10 @@ export class JsonReader {
   #line = 1;
   #firstLine = 1;
 
-  constructor({ mostCharacters }: { mostCharacters: number }) {
+  /** `revive`: as of JSON.parse(). */
+  constructor({ mostCharacters, revive = exact }: { mostCharacters: number; revive?: Revive }) {
     this.#mostCharacters = mostCharacters;
+    this.#revive = revive;
   }
 
   /** The objects that this piece completes. Throws BrokenText. */
@@ -40,7 +46,8 @@ export class JsonReader {
       this.#step(character);
       if (this.#depth > 0) continue;
       this.#add(text.slice(from, at + 1));
-      rows.push({ line: this.#firstLine, value: this.#parsed() });
+      const { length: characters } = this.#text;
+      rows.push({ line: this.#firstLine, value: this.#parsed(), characters });
     }
     if (this.#depth > 0) this.#add(text.slice(from));
     return rows;
@@ -70,7 +77,7 @@ export class JsonReader {
     const text = this.#text;
     this.#text = '';
     try {
-      return JSON.parse(text, exact);
+      return JSON.parse(text, this.#revive);
     } catch (error) {
       throw new BrokenText(this.#firstLine, (error as Error).message);
     }
@@ -81,4 +88,22 @@ export class JsonReader {
 function exact(_key: string, value: unknown, { source }: { source?: string } = {}): unknown {
   const isRounded = typeof value === 'number' && !Number.isSafeInteger(value) && /^-?\d+$/.test(source ?? '');
   return isRounded ? source : value;
+}
+
+/** A number as Extended JSON of its text: `1.0` is no integer, and 9007199254740993 is not rounded. */
+export function typedNumber(
+  _key: string,
+  value: unknown,
+  { source = '' }: { source?: string } = {},
+): unknown {
+  if (typeof value !== 'number') return value;
+  if (/^-?\d+$/.test(source)) return Number.isSafeInteger(value) ? value : largeNumber(source);
+  return Number.isInteger(value) ? { $numberDouble: source } : value;
+}
+
+const INT64 = 2n ** 63n;
+
+function largeNumber(digits: string): unknown {
+  const whole = BigInt(digits);
+  return whole >= -INT64 && whole < INT64 ? { $numberLong: digits } : { $numberDouble: digits };
 }

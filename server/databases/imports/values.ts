@@ -7,6 +7,8 @@ export type Convert = (value: unknown) => unknown;
 export interface ImportTraits {
   /** Whether a time may have a zone; else it is stored in UTC without one. */
   readonly hasZones: boolean;
+  /** Converts for tables that take any value of any field; missing: columns have types. */
+  readonly convert?: (kind: ColumnKind, name: string) => Convert;
 }
 
 const BYTES = /^\\x((?:[0-9a-fA-F]{2})*)$/;

@@ -1,5 +1,6 @@
 /** All rows of a table as text, in one snapshot: CSV, JSON lines or SQL. */
 import type { Principal } from '../../calls/principal.ts';
+import { invalidField } from '../../platform/errors.ts';
 import type { Table } from '../engine.ts';
 import type { Egress } from '../life/egress.ts';
 import type { OwnedDatabases } from '../life/owned-databases.ts';
@@ -31,22 +32,29 @@ export interface RowExport {
 
 type Row = readonly unknown[];
 
+interface About {
+  readonly table: Table;
+  readonly language: RowLanguage;
+  readonly names: readonly string[];
+  readonly known: ReadonlySet<string>;
+}
+
 interface Written {
   readonly type: string;
-  readonly head?: (table: Table) => string;
-  readonly row: (table: Table, row: Row, language: RowLanguage) => string;
+  readonly head?: (names: readonly string[]) => string;
+  readonly row: (row: Row, about: About) => string;
 }
 
 const FORMATS: Readonly<Record<ExportFormat, Written>> = {
   csv: {
     type: 'text/csv; charset=utf-8; header=present',
-    head: ({ columns }) => `${columns.map(({ name }) => cell(name)).join(',')}\r\n`,
-    row: (_, row) => `${row.map(cell).join(',')}\r\n`,
+    head: (names) => `${names.map(cell).join(',')}\r\n`,
+    row: (row, about) => `${cellsOf(row, about).join(',')}\r\n`,
   },
   jsonl: { type: 'application/jsonl; charset=utf-8', row: jsonLine },
   sql: {
     type: 'application/sql; charset=utf-8',
-    row: (table, row, language) => `${language.insertText?.(table, row) ?? ''}\n`,
+    row: (row, { table, language }) => `${language.insertText?.(table, row) ?? ''}\n`,
   },
 };
 
@@ -74,19 +82,22 @@ export class RowExports {
       const found = await rows.exported(principal, databaseId, { input, signal: either });
       const { table, language } = found;
       const { type: contentType, head, row: written } = FORMATS[format];
+      if (format === 'sql' && language.insertText === undefined)
+        throw invalidField('format', 'sql is not for collections: use jsonl, or a dump of the database');
+      const names = head === undefined ? [] : await found.names();
+      const about: About = { table, language, names, known: new Set(names) };
       let take: ReturnType<Wanted['open']> | null = null;
       const send = async (text: string) => {
         if (take === null) {
           take = open({ fileName: `${database.name}-${table.name}.${format}`, contentType });
-          text = `${head?.(table) ?? ''}${text}`;
+          text = `${head?.(names) ?? ''}${text}`;
         }
         const bytes = Buffer.from(text);
         egress.count(databaseId, bytes.length);
         await take(bytes);
         either.throwIfAborted();
       };
-      const onRows = (page: readonly Row[]) =>
-        send(page.map((row) => written(table, row, language)).join(''));
+      const onRows = (page: readonly Row[]) => send(page.map((row) => written(row, about)).join(''));
       await found.rows(onRows, either);
       if (take === null) await send('');
     };
@@ -104,8 +115,18 @@ function cell(value: unknown): string {
   return QUOTED.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
+/** The fields of a document in the order of the names. Throws when a document has others by now. */
+function cellsOf(row: Row, { language: { documents }, names, known }: About): readonly string[] {
+  if (documents === undefined) return row.map(cell);
+  const document = row[0] as Readonly<Record<string, unknown>>;
+  const other = Object.keys(document).find((name) => !known.has(name));
+  if (other !== undefined) throw new Error(`the field ${other} was added while the documents were exported`);
+  return names.map((name) => cell(Object.hasOwn(document, name) ? documents.textOf(document[name]) : null));
+}
+
 /** Not by an object, which would move columns with a number as name to the front. */
-function jsonLine({ columns }: Table, row: Row): string {
+function jsonLine(row: Row, { table: { columns }, language }: About): string {
+  if (language.documents !== undefined) return `${JSON.stringify(row[0])}\n`;
   const fields = columns.map(({ name }, at) => `${JSON.stringify(name)}:${JSON.stringify(row[at] ?? null)}`);
   return `{${fields.join(',')}}\n`;
 }

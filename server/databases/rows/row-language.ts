@@ -34,6 +34,10 @@ export interface RowsAsk {
   /** Missing: all. */
   readonly limit?: number;
   readonly skip: number;
+  /** A filter in the engine's own language, as well as `filter`; only of collections. */
+  readonly match?: RowValues | undefined;
+  /** The values of the key of the row before the page; only in the order of the key, of collections. */
+  readonly after?: readonly unknown[] | undefined;
 }
 
 export type RowValues = Readonly<Record<string, unknown>>;
@@ -60,7 +64,11 @@ export interface FoundRows {
 export interface RowLanguage {
   read(table: Table, ask: RowsAsk): RowStatement;
   /** Counts the filtered rows: one row with one number. */
-  count(table: Table, filter: readonly RowFilter[]): RowStatement;
+  count(table: Table, ask: Pick<RowsAsk, 'filter' | 'match'>): RowStatement;
+  /** Statements that continue a page which read() with `after` does not fill; missing: none. */
+  further?(table: Table, ask: RowsAsk): readonly RowStatement[];
+  /** The values of the key of a row, for `after`; null or missing: pages of this order are by `skip`. */
+  keyValues?(table: Table, row: readonly unknown[], ask: RowsAsk): readonly unknown[] | null;
   /** The result of read(), with bytes as objects. */
   present(table: Table, result: FoundRows): FoundRows;
   /** Changes exactly one row, or none if it has changed since it was read. */
@@ -69,14 +77,25 @@ export interface RowLanguage {
   keyOf(table: Table): readonly string[];
   /** One INSERT that makes the row again, without a line end; the row as present() gives it. */
   insertText?(table: Table, row: readonly unknown[]): string;
+  /** Where each row is a document, in one column; missing: rows have columns. */
+  readonly documents?: DocumentLanguage;
   readonly importTraits: ImportTraits;
   /** Whether values of the column are bytes as a rule. */
   takesBytes(column: Table['columns'][number]): boolean;
   /** Stores rows of these columns. */
   insertRows(table: Table, names: readonly string[], rows: readonly (readonly unknown[])[]): RowStatement;
   /** Makes the table, whose columns have these types. */
-  createTable(table: Table, kinds: readonly ColumnKind[]): string;
-  dropTable(table: Table): string;
+  createTable(table: Table, kinds: readonly ColumnKind[]): RowStatement['statement'];
+  dropTable(table: Table): RowStatement['statement'];
+}
+
+export interface DocumentLanguage {
+  /** Finds the names of the fields of all documents: rows with one name. */
+  names(table: Table): RowStatement;
+  /** A value of a document as text of a file of columns; null: the document has no such field. */
+  textOf(value: unknown): string | null;
+  /** Stores documents as they are. */
+  insert(table: Table, documents: readonly unknown[]): RowStatement;
 }
 
 /** Columns of a table, looked up again and again: there may be thousands, in calls of many rows. */

@@ -39,7 +39,7 @@ export function rowRoutes({ rows, rowExports }: RowRoutesDeps): Route[] {
       name: 'readDatabaseRows',
       livesOn: 'host',
       tag: 'databases',
-      summary: 'Read rows of a table by pages, filtered and sorted',
+      summary: 'Read rows of a table, or documents, by pages, filtered and sorted',
       description: 'Reads only. The statement that was run is part of the response.',
       permission: 'databases:write',
       params: DatabasePath,
@@ -57,7 +57,7 @@ export function rowRoutes({ rows, rowExports }: RowRoutesDeps): Route[] {
       name: 'changeDatabaseRows',
       livesOn: 'host',
       tag: 'databases',
-      summary: 'Insert, update and delete rows of a table, all or none',
+      summary: 'Insert, update and delete rows of a table, or documents, all or none',
       description:
         'One transaction. An update or delete has the row as it was read: if it differs by now, nothing is ' +
         'changed and the response is `write_conflict`. With `dry_run` the statements are only shown.',
@@ -85,7 +85,8 @@ function exportRoute(rowExports: RowExports): Route {
     tag: 'databases',
     summary: 'Download all rows of a table as CSV, JSON lines or SQL',
     description:
-      'One snapshot, in the order of the key where the table has one, for at most an hour. If it fails midway, the ' +
+      'One snapshot, in the order of the key where the table has one, for at most an hour. Documents are Extended ' +
+      'JSON lines, or CSV with a column for each field. If it fails midway, the ' +
       'connection closes before the end of the response.',
     permission: 'databases:write',
     params: DatabasePath,

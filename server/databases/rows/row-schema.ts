@@ -33,11 +33,26 @@ export const RowsQuery = namedObject('DatabaseRowsQuery', {
   filter: Type.Optional(
     Type.Array(Filter, { maxItems: MAX_FILTERS, description: 'Rows for which all of these hold' }),
   ),
+  match: Type.Optional(
+    Type.Object(
+      {},
+      {
+        additionalProperties: true,
+        description: 'Of a collection: a filter of MongoDB as Extended JSON, as well as `filter`',
+      },
+    ),
+  ),
   sort: Type.Optional(
     Type.Array(Sort, { maxItems: MAX_FILTERS, description: 'The key follows by itself; default: the key' }),
   ),
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, default: ROWS_LIMIT })),
   skip: Type.Optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, default: 0 })),
+  after: Type.Optional(
+    Type.Array(Type.Unknown(), {
+      maxItems: MAX_FILTERS,
+      description: '`next` of the page before, however many pages those were; only in the order of the key',
+    }),
+  ),
   count: Type.Optional(
     Type.Boolean({ default: false, description: 'Whether to count all rows that the filter leaves' }),
   ),
@@ -80,13 +95,17 @@ export const Rows = namedObject('DatabaseRows', {
   ),
   rows: Type.Array(Type.Array(Type.Unknown()), {
     description:
-      'Bytes are `{"base64": "…"}`. Numbers that JSON cannot hold, JSON, dates and all else are text, exactly',
+      'Bytes are `{"base64": "…"}`. Numbers that JSON cannot hold, JSON, dates and all else are text, exactly. Of a ' +
+      'collection: the document as Extended JSON with its types, or only its `_id` above 256 KiB, and its bytes',
   }),
   key: Type.Array(Type.String(), {
     description: 'Columns that name a row; empty: rows of this table cannot be changed',
   }),
   truncated: Type.Boolean({
     description: 'Whether rows are missing at the end because of their size: ask with a higher `skip`',
+  }),
+  next: Type.Union([Type.Array(Type.Unknown()), Type.Null()], {
+    description: 'For `after`; null: no rows follow, or pages of this table and order are by `skip`',
   }),
   total: Type.Union([Type.Integer(), Type.Null()], {
     description: 'Rows that the filter leaves; null: not asked for, or counting takes too long',
@@ -103,7 +122,9 @@ const Change = namedObject('DatabaseRowChange', {
   action: Type.String({ enum: ['insert', 'update', 'delete'] }),
   values: Type.Optional({
     ...Values,
-    description: 'New values by column, for insert and update; others of an insert get their default',
+    description:
+      'New values by column, for insert and update; others of an insert get their default. Of a collection: the ' +
+      'whole document',
   }),
   old: Type.Optional({
     ...Values,

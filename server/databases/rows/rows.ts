@@ -7,7 +7,15 @@ import type { Engines } from '../engines.ts';
 import type { OwnedDatabases } from '../life/owned-databases.ts';
 import type { Queries } from '../queries.ts';
 import type { QueryResponse } from '../query-schema.ts';
-import type { FoundRows, RowChange, RowFilter, RowLanguage, RowStatement } from './row-language.ts';
+import type {
+  FoundRows,
+  RowChange,
+  RowFilter,
+  RowLanguage,
+  RowStatement,
+  RowsAsk,
+  RowValues,
+} from './row-language.ts';
 import {
   type ChangedRows,
   ROWS_LIMIT,
@@ -34,6 +42,8 @@ interface Call<T> {
 export interface ExportedTable {
   readonly table: Table;
   readonly language: RowLanguage;
+  /** The names of its columns, or of the fields of its documents. */
+  readonly names: () => Promise<readonly string[]>;
   readonly rows: (onRows: (rows: FoundRows['rows']) => Promise<void>, signal: AbortSignal) => Promise<void>;
 }
 
@@ -56,26 +66,53 @@ export class Rows {
     const { table, language, about } = await this.#find(principal, databaseId, { input, signal });
     const filter = (input.filter ?? []) as readonly RowFilter[];
     const limit = input.limit ?? ROWS_LIMIT;
-    const ask = { filter, sort: input.sort ?? [], limit, skip: input.skip ?? 0 };
+    const { sort = [], skip = 0, match, after } = input;
+    if (after !== undefined && skip > 0) throw invalidField('skip', 'cannot be combined with after');
+    const ask: RowsAsk = { filter, sort, limit, skip, match: match as RowValues | undefined, after };
     const statement = language.read(table, ask);
     const run = (one: RowStatement, maxBytes: number) => {
-      const call = { input: bodyOf(about, one), maxBytes, signal };
+      const call = { input: bodyOf(about, one), maxBytes, isExact: true, signal };
       return this.#deps.queries.run(principal, databaseId, call).then((result) => result.toJSON());
     };
     const page = await run(statement, PAGE_BYTES);
     // One row may be larger than a page.
     const result = page.truncated && page.row_count === 0 ? await run(statement, ROW_BYTES) : page;
-    const total = input.count === true ? await this.#count(run, language.count(table, filter)) : null;
+    const total = input.count === true ? await this.#count(run, language.count(table, ask)) : null;
     const { columns, rows } = language.present(table, result);
+    const more = await this.#further(run, { language, table, ask }, result);
+    const all = [...rows, ...more.rows];
+    const last = all.length === limit || result.truncated || more.truncated ? all.at(-1) : undefined;
+    const next = last === undefined ? null : (language.keyValues?.(table, last, ask) ?? null);
     return {
       columns: [...columns],
-      rows: rows.map((row) => [...row]),
+      rows: all.map((row) => [...row]),
       key: [...language.keyOf(table)],
-      truncated: result.truncated,
+      truncated: result.truncated || more.truncated,
+      next: next === null ? null : [...next],
       total,
       query: bodyOf(about, statement),
       elapsed_ms: result.elapsed_ms,
     };
+  }
+
+  /** The rows that follow those of a page by key, which its statement alone did not find. */
+  async #further(
+    run: (one: RowStatement, maxBytes: number) => Promise<QueryResponse>,
+    { language, table, ask }: { language: RowLanguage; table: Table; ask: RowsAsk },
+    page: QueryResponse,
+  ): Promise<{ rows: FoundRows['rows']; truncated: boolean }> {
+    let left = (ask.limit ?? 0) - page.row_count;
+    const rows: (readonly unknown[])[] = [];
+    if (page.truncated || ask.after === undefined) return { rows, truncated: false };
+    for (const index of (language.further?.(table, ask) ?? []).keys()) {
+      if (left <= 0) break;
+      const statement = language.further?.(table, { ...ask, limit: left })[index] as RowStatement;
+      const found = await run(statement, PAGE_BYTES);
+      rows.push(...language.present(table, found).rows);
+      if (found.truncated) return { rows, truncated: true };
+      left -= found.row_count;
+    }
+    return { rows, truncated: false };
   }
 
   /** Throws `write_conflict` if a row has changed since it was read; then nothing is changed. */
@@ -106,7 +143,7 @@ export class Rows {
     databaseId: string,
     { input, signal }: Call<Pick<RowsQuery, 'table' | 'schema'>>,
   ): Promise<ExportedTable> {
-    const { table, language } = await this.#find(principal, databaseId, { input, signal });
+    const { table, language, about } = await this.#find(principal, databaseId, { input, signal });
     const statement = language.read(table, { filter: [], sort: [], skip: 0 });
     const present = (rows: FoundRows['rows']) => language.present(table, { columns: [], rows }).rows;
     const rows: ExportedTable['rows'] = (onRows, until) =>
@@ -115,7 +152,15 @@ export class Rows {
         signal: until,
         onRows: (found) => onRows(present(found)),
       });
-    return { table, language, rows };
+    const names = async () => {
+      if (language.documents === undefined) return table.columns.map(({ name }) => name);
+      const call = { input: bodyOf(about, language.documents.names(table)), signal };
+      const found = (await this.#deps.queries.run(principal, databaseId, call)).toJSON();
+      if (found.truncated)
+        throw invalidField('format', 'has no room for so many different fields: use jsonl');
+      return found.rows.map(([name]) => String(name));
+    };
+    return { table, language, names, rows };
   }
 
   /** The language of the database, and the table if there is one of that name. */

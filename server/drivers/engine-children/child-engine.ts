@@ -8,6 +8,7 @@ import {
   type Dump,
   type DumpHow,
   type EngineDatabase,
+  type Insertion,
   LoadFailed,
   type Measured,
   type Query,
@@ -16,6 +17,7 @@ import {
   type Readiness,
   type RowChanges,
   RowNotChanged,
+  type Scan,
   type Table,
 } from '../../databases/engine.ts';
 import type { LoadHow } from '../../databases/left-out.ts';
@@ -27,11 +29,13 @@ import { JsonText } from '../../platform/json/json.ts';
 import { openOwn, removeName } from '../host-process/foreign-files.ts';
 import type { SizeLimit } from './child-call.ts';
 import { failureOf } from './child-failures.ts';
-import { ChildHost, type ChildProgram } from './child-host.ts';
+import { ChildHost } from './child-host.ts';
+import type { ChildEngineKind } from './child-kind.ts';
 import type { ChildSlots } from './child-slots.ts';
 import { Children, COPY_FILE, FILE } from './children.ts';
 import { queryResultOf } from './json-answers.ts';
-import { assertUsable, type LoadedKind, receiveFile } from './load-file.ts';
+import { assertUsable, receiveFile } from './load-file.ts';
+import { insertBy, scanBy } from './rows/whole-tables.ts';
 import { ChildStarts } from './spares/child-starts.ts';
 import type { SpareOptions } from './spares/spare-child.ts';
 import {
@@ -66,23 +70,6 @@ export interface ChildEngineOptions {
   readonly keepFreeBytes: () => number;
   /** Reports damaged data of a database, for the operator; null: repaired. */
   readonly onFault: (databaseId: string, what: string | null) => void;
-}
-
-/**
- * Properties of an engine and its children, which handle `query`, `tables`, `copy`, `check`,
- * `size_limit`.
- */
-export interface ChildEngineKind {
-  readonly program: ChildProgram;
-  readonly version: string | null;
-  readonly dump: { readonly format: string; readonly contentType: string };
-  readonly loaded: LoadedKind;
-  /** Time that a statement gets to end after its timeout, before its process is killed, ms. */
-  readonly spareMs: number;
-  /** Default error name. */
-  readonly errorName: string;
-  /** Error code of a statement that exceeded its time; undefined: the engine has no time limit. */
-  readonly timeLimitName?: string;
 }
 
 type Examining = LoadHow & { readonly text: string | undefined; readonly isAdded: boolean };
@@ -227,6 +214,15 @@ export class ChildEngine {
   async change(database: EngineDatabase, { statements, ...how }: RowChanges): Promise<void> {
     const { at, rows } = (await this.ask(database, { statements, kind: 'change', tell: true }, how)).head;
     if (at !== null) throw new RowNotChanged({ at: Number(at), rows: Number(rows) });
+  }
+
+  scan(database: EngineDatabase, scan: Scan): Promise<void> {
+    return scanBy((...call) => this.#say(this.call(database, ...call)), scan);
+  }
+
+  insert(database: EngineDatabase, insertion: Insertion): Promise<void> {
+    const { batch } = this.#kind;
+    return insertBy((...call) => this.#say(this.call(database, ...call)), insertion, batch);
   }
 
   async tables(database: EngineDatabase, signal: AbortSignal): Promise<JsonText<readonly Table[]>> {

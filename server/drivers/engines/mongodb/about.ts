@@ -9,6 +9,7 @@ import { MongodbEngine } from './mongodb-engine.ts';
 import { chooseMongodb } from './on-server/choice.ts';
 import { findMongod } from './on-server/mongod-program.ts';
 import { MONGODB_PLANS } from './plans.ts';
+import { MONGODB_ROWS } from './rows.ts';
 import { mongodbSnippets, mongoose } from './snippets.ts';
 
 const FOLDER = 'databases/mongodb';
@@ -29,6 +30,7 @@ export const MONGODB: EngineAbout = {
   },
   client: { programs: ['mongosh'], package: 'mongosh' },
   damageCodes: [],
+  rows: MONGODB_ROWS,
   plans: MONGODB_PLANS,
   dumpChanges: 'by_insertion',
   snippets: mongodbSnippets,

@@ -18,11 +18,8 @@ import type {
 import { isAppError } from '../../../platform/errors.ts';
 import { programFile } from '../../../platform/program-files.ts';
 import { socketPair } from '../../dialed.ts';
-import {
-  ChildEngine,
-  type ChildEngineKind,
-  type ChildEngineOptions,
-} from '../../engine-children/child-engine.ts';
+import { ChildEngine, type ChildEngineOptions } from '../../engine-children/child-engine.ts';
+import type { ChildEngineKind } from '../../engine-children/child-kind.ts';
 import { dataDamaged } from '../../engine-children/data-errors.ts';
 import { DISPLACED_HINT } from '../../engine-children/displaced.ts';
 import { ChildGone, ChildRefused } from '../../engine-children/tenant-child.ts';
@@ -71,6 +68,7 @@ const KIND: ChildEngineKind = {
   version: BUILT_IN_VERSION,
   dump: { format: 'archive', contentType: 'application/octet-stream' },
   loaded: ARCHIVE_KIND,
+  batch: ({ whole }) => whole().statement,
   spareMs: 1000,
   errorName: 'UnknownError',
   timeLimitName: 'MaxTimeMSExpired',

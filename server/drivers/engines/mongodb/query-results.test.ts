@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Long } from 'bson';
+import { Long, Timestamp } from 'bson';
 import { resultOf } from './query-results.ts';
 
 const find = (documents: readonly object[], maxBytes: number) => {
@@ -23,4 +23,10 @@ test('names of members count, too, and the empty places of the others', () => {
   }
   const whole = find(long, 100_000);
   assert.deepEqual([whole.rows.length, whole.columns.length, whole.truncated], [20, 20, false]);
+});
+
+test('a timestamp is not taken for a number', () => {
+  assert.deepEqual(find([{ at: new Timestamp({ t: 1, i: 2 }) }], 1000).rows, [
+    [{ $timestamp: { t: 1, i: 2 } }],
+  ]);
 });

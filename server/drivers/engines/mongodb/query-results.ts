@@ -1,7 +1,8 @@
 /** Runs one command for the console's query page and presents its result as columns and rows. */
-import { type Document, EJSON, Long, serialize } from 'bson';
+import { type Document, EJSON, Long, serialize, Timestamp } from 'bson';
 import { CommandError, decodeCommand, decodeDocument } from '../../../../libs/mongo/index.ts';
 import type { Query, ResultColumn, Table } from '../../../databases/engine.ts';
+import { exactJson } from './extended-json.ts';
 
 /** `{"name":"","type":null},` */
 const COLUMN_BYTES = 25;
@@ -33,6 +34,8 @@ export function commandOf(
   }
 }
 
+type Bounds = Pick<Query, 'maxRows' | 'maxBytes' | 'skip' | 'isExact'>;
+
 interface Found {
   readonly columns: readonly ResultColumn[];
   readonly rows: readonly (readonly unknown[])[];
@@ -41,11 +44,7 @@ interface Found {
 }
 
 /** Throws CommandError if the reply is a failure. */
-export function resultOf(
-  command: Document,
-  reply: Document,
-  bounds: Pick<Query, 'maxRows' | 'maxBytes' | 'skip'>,
-): Found {
+export function resultOf(command: Document, reply: Document, bounds: Bounds): Found {
   throwUnlessOk(reply);
   const [name = ''] = Object.keys(command);
   const skip = SKIPS.has(name) ? 0 : bounds.skip;
@@ -83,10 +82,7 @@ function written({ n, nModified, lastErrorObject }: Document) {
   return { columns: [], rows: [], affected, truncated: false };
 }
 
-function read(
-  { cursor, ...reply }: Document,
-  { maxRows, maxBytes, skip = 0 }: Pick<Query, 'maxRows' | 'maxBytes' | 'skip'>,
-) {
+function read({ cursor, ...reply }: Document, { maxRows, maxBytes, skip = 0, isExact = false }: Bounds) {
   const { ok: _, ...one } = reply;
   const all: Document[] = cursor?.firstBatch ?? cursor?.nextBatch ?? [one];
   const documents = all.slice(skip);
@@ -105,7 +101,7 @@ function read(
     for (const [name, value] of entries) {
       const at = columns.get(name) ?? columns.size;
       columns.set(name, at);
-      row[at] = shown(value);
+      row[at] = isExact ? exactJson(value) : shown(value);
     }
     bytes += Buffer.byteLength(JSON.stringify(row)) + 1;
     if (bytes > maxBytes) break;
@@ -122,7 +118,7 @@ function read(
 
 /** Relaxed Extended JSON, except for integers beyond JavaScript's precision. */
 function shown(value: unknown): unknown {
-  if (value instanceof Long) {
+  if (value instanceof Long && !(value instanceof Timestamp)) {
     const number = value.toNumber();
     return Number.isSafeInteger(number) ? number : { $numberLong: value.toString() };
   }

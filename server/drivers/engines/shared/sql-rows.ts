@@ -84,8 +84,9 @@ class SqlRows implements RowLanguage {
     return known;
   }
 
-  read(table: Table, { filter, sort, limit, skip }: RowsAsk): RowStatement {
+  read(table: Table, { filter, sort, limit, skip, ...ask }: RowsAsk): RowStatement {
     const { columns } = table;
+    assertOfTables(ask);
     const dialect = this.#dialect;
     const { bind, params } = this.#binder();
     const read = columns.map((column) => {
@@ -109,7 +110,7 @@ class SqlRows implements RowLanguage {
     return { statement, params };
   }
 
-  count(table: Table, filter: readonly RowFilter[]): RowStatement {
+  count(table: Table, { filter }: Pick<RowsAsk, 'filter'>): RowStatement {
     const { bind, params } = this.#binder();
     const where = this.#where(table, filter, bind);
     return { statement: `SELECT count(*) FROM ${this.#table(table)}${where}`, params };
@@ -257,6 +258,11 @@ class SqlRows implements RowLanguage {
     const { quote } = this.#dialect;
     return quote + name.replaceAll(quote, quote + quote) + quote;
   }
+}
+
+function assertOfTables(ask: Pick<RowsAsk, 'match' | 'after'>): void {
+  for (const name of ['match', 'after'] as const)
+    if (ask[name] !== undefined) throw invalidField(name, 'is only for collections of documents');
 }
 
 /** Text to look for: every text has the empty one in it, which an empty list or a cleared field becomes. */

@@ -1,10 +1,11 @@
 /** Runs one statement on a connection of its own, for the console's query page. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises';
-import { hostSpace, isBusy } from '../../../../libs/sqlite/index.ts';
+import { isBusy } from '../../../../libs/sqlite/index.ts';
 import { systemClock } from '../../../platform/clock.ts';
 import { type ChildCall, type Handler, TURN_MS } from '../../engine-children/child-call.ts';
 import { queryReply } from '../../engine-children/json-answers.ts';
+import { unlessHeldBack } from '../../engine-children/rows/held-back.ts';
 import { sizeOf } from './child-copies.ts';
 import { harmless } from './harmless-pragmas.ts';
 import type { TenantConnections } from './tenant-connections.ts';
@@ -67,9 +68,6 @@ export function changeHandler(tenant: TenantConnections): Handler {
 const PART_BYTES = 256 * 1024;
 /** While a snapshot is read the log grows, and no size limit counts it: at least this, or as the file. */
 const LEAST_LOG_BYTES = 64 * 2 ** 20;
-/** On a host whose disk is low: this part of it. */
-const LOW_PART = 8;
-const LOOK_MS = 500;
 
 /**
  * All rows of one statement, in parts that are lists as JSON: one statement reads one snapshot. It ends
@@ -105,23 +103,6 @@ export function scanHandler(tenant: TenantConnections, leastLogBytes = LEAST_LOG
       tenant.close(database);
     }
   };
-}
-
-/** Rejects once the log is longer while the client takes its time. */
-async function unlessHeldBack(tenant: TenantConnections, logBytes: number, taken: Promise<unknown>) {
-  const heldBack = Promise.withResolvers<never>();
-  const look = () => {
-    if (tenant.logBytes() <= (hostSpace.isLow() ? logBytes / LOW_PART : logBytes)) return;
-    heldBack.reject(new Error('the rows are read too slowly: too much is written to the database meanwhile'));
-  };
-  const timer = setInterval(look, LOOK_MS);
-  try {
-    await Promise.race([taken, heldBack.promise]);
-  } finally {
-    clearInterval(timer);
-    // The client leaves when the answer ends.
-    taken.catch(() => {});
-  }
 }
 
 /** Names of columns up to this length in all are shown, however few bytes of rows are asked for. */

@@ -1,23 +1,9 @@
 /** SQLite: one file per database, opened by its own process. */
-import {
-  type Endpoint,
-  type Engine,
-  type EngineDatabase,
-  type Insertion,
-  MOST_REFUSED,
-  type RefusedRow,
-  RowsRefused,
-  type Scan,
-} from '../../../databases/engine.ts';
+import type { Endpoint, Engine, EngineDatabase } from '../../../databases/engine.ts';
 import { programFile } from '../../../platform/program-files.ts';
-import {
-  ChildEngine,
-  type ChildEngineKind,
-  type ChildEngineOptions,
-} from '../../engine-children/child-engine.ts';
-import { failureOf } from '../../engine-children/child-failures.ts';
+import { ChildEngine, type ChildEngineOptions } from '../../engine-children/child-engine.ts';
+import type { ChildEngineKind } from '../../engine-children/child-kind.ts';
 import { FILE } from '../../engine-children/children.ts';
-import type { ChildAnswer } from '../../engine-children/tenant-child.ts';
 import { isDataOnly } from './data-only.ts';
 
 export interface SqliteEngineOptions extends ChildEngineOptions {
@@ -42,6 +28,10 @@ const KIND: ChildEngineKind = {
     isDataOnly,
     otherwise: 'the file is not a SQLite database: send the database file, or SQL text as `.dump` writes it',
   },
+  batch: ({ each }) => {
+    const rows = each();
+    return { statement: rows[0]?.statement, rows: rows.map(({ params }) => params) };
+  },
   spareMs: 0,
   errorName: 'SQLITE_ERROR',
 };
@@ -65,29 +55,5 @@ export class SqliteEngine extends ChildEngine implements Engine {
       ca: null,
       uri: (password) => `${url.href}?authToken=${password}`,
     };
-  }
-
-  async scan(database: EngineDatabase, { onRows, signal, ...query }: Scan): Promise<void> {
-    const onPart = ({ body }: ChildAnswer) => onRows(JSON.parse(body.toString()));
-    await this.call(database, { ...query, kind: 'scan' }, { signal, onPart }).catch((error) => {
-      throw failureOf(error, KIND.errorName);
-    });
-  }
-
-  async insert(database: EngineDatabase, { first, batches, signal }: Insertion): Promise<void> {
-    const all = batches[Symbol.asyncIterator]();
-    const onPart = async () => {
-      const next = await all.next();
-      if (next.done === true) return undefined;
-      const rows = next.value.each();
-      const batch = { statement: rows[0]?.statement, rows: rows.map(({ params }) => params) };
-      return Buffer.from(JSON.stringify(batch));
-    };
-    const call = { kind: 'insert', first, most: MOST_REFUSED };
-    const answer = await this.call(database, call, { signal, onPart }).catch((error) => {
-      throw failureOf(error, KIND.errorName);
-    });
-    const refused = answer.head.refused as readonly RefusedRow[];
-    if (refused.length > 0) throw new RowsRefused(refused);
   }
 }

@@ -160,7 +160,7 @@ export class TenantQueries<C> {
     const role = statements.roleFor(database, false);
     const how = { role, database: database.database, timeoutMs: database.limits.statementMs, maxBytes: null };
     const isMadeBefore = first !== null && !statements.makesTablesInTransactions;
-    const run = (statement: string) =>
+    const run = (statement: Query['statement']) =>
       this.run(database, { ...OF_A_CHANGE, statement, params: [], timeoutMs: TABLES_MS, signal });
     if (isMadeBefore) await run(first);
     try {

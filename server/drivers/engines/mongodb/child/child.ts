@@ -21,6 +21,7 @@ import { type OpenHead, runChild } from '../../../engine-children/child-main.ts'
 import { queryReply } from '../../../engine-children/json-answers.ts';
 import { commandOf, describeCollection, describeView, resultOf } from '../query-results.ts';
 import { checkHandler, copyHandler } from './child-archive.ts';
+import { changeHandler, insertHandler, scanHandler } from './child-rows.ts';
 import { TenantDocuments } from './tenant-documents.ts';
 
 /** A whole catalog in one batch. */
@@ -34,6 +35,9 @@ runChild({
       handlers: {
         command: commandHandler(tenant),
         query: queryHandler(tenant),
+        change: changeHandler(tenant),
+        scan: scanHandler(tenant),
+        insert: insertHandler(tenant),
         tables: tablesHandler(tenant),
         tests: testsHandler(tenant),
         copy: copyHandler(() => [{ name, file }, ...tenant.tests.list()], copy),
@@ -86,6 +90,7 @@ function queryHandler(tenant: TenantDocuments): Handler {
       readonly maxRows: number;
       readonly skip?: number;
       readonly maxBytes: number;
+      readonly isExact?: boolean;
     };
     const command = commandOf(statement, bounds);
     command.$db ??= tenant.name;

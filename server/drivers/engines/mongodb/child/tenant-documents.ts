@@ -2,6 +2,7 @@
  * A tenant's database in its own process, with its test databases: executes commands, and counts
  * them.
  */
+import { statSync } from 'node:fs';
 import { type Document, Double } from 'bson';
 import {
   type CommandContext,
@@ -36,9 +37,11 @@ export class TenantDocuments {
   readonly counters: Counters = { connections: 0, statements: 0, rowsReturned: 0, rowsWritten: 0 };
   readonly tests: TestDocuments;
   readonly #database: DocumentDatabase;
+  readonly #file: string;
 
   constructor({ file, name, sizeLimit, limits }: TenantDocumentsOptions) {
     this.name = name;
+    this.#file = file;
     this.sizeLimit = sizeLimit;
     this.limits = limits;
     const limitFor = (others: () => number) => () =>
@@ -53,10 +56,10 @@ export class TenantDocuments {
   }
 
   /** DocumentDatabase.run(), of the database that the command names, limited to the statement timeout. */
-  run(command: Document, { readOnly, withinMs }: CommandContext): Document {
+  run(command: Document, { withinMs, ...context }: CommandContext): Document {
     const { statementMs } = this.limits;
     const most = Math.min(withinMs ?? statementMs, statementMs);
-    const reply = this.#replyTo(command, { readOnly, withinMs: most });
+    const reply = this.#replyTo(command, { ...context, withinMs: most });
     this.counters.statements++;
     this.counters.rowsReturned += reply.cursor?.firstBatch?.length ?? reply.cursor?.nextBatch?.length ?? 0;
     const isWrite = 'insert' in command || 'update' in command || 'delete' in command;
@@ -123,6 +126,11 @@ export class TenantDocuments {
 
   get sizeBytes(): number {
     return this.#database.sizeBytes + this.tests.bytes;
+  }
+
+  /** Bytes of the log beside the file. */
+  logBytes(): number {
+    return statSync(`${this.#file}-wal`, { throwIfNoEntry: false })?.size ?? 0;
   }
 
   shrink(): void {

@@ -1,0 +1,71 @@
+/**
+ * Documents as Extended JSON that keeps every type, and back. A plain number is an Int32, or a Double with a
+ * fraction; all other numbers say their type.
+ */
+import { type Document, Double, EJSON, Long, serialize, Timestamp } from 'bson';
+import { CommandError } from '../../../../libs/mongo/index.ts';
+
+const INT32 = 2 ** 31;
+/** Dates that ISO 8601 has. */
+const LAST_DATE = 253_402_300_799_999;
+
+/** A value of a decoded document. */
+export function exactJson(value: unknown): unknown {
+  if (typeof value === 'number') return exactNumber(value);
+  if (typeof value !== 'object' || value === null) return value;
+  if (value instanceof Long && !(value instanceof Timestamp)) return { $numberLong: value.toString() };
+  if (value instanceof Double) return exactDouble(value.value);
+  if (value instanceof Date) return exactDate(value);
+  if (Array.isArray(value)) return value.map(exactJson);
+  if (value.constructor !== Object) return (EJSON.serialize({ value }, { relaxed: false }) as Document).value;
+  const entries = Object.entries(value).filter(([, inner]) => inner !== undefined);
+  return Object.fromEntries(entries.map(([name, inner]) => [name, exactJson(inner)]));
+}
+
+function exactNumber(value: number): unknown {
+  if (!Number.isInteger(value) || Object.is(value, -0))
+    return Number.isFinite(value) && value !== 0 ? value : exactDouble(value);
+  return value >= -INT32 && value < INT32 ? value : exactDouble(value);
+}
+
+function exactDouble(value: number): unknown {
+  return EJSON.serialize({ value: new Double(value) }, { relaxed: false }).value;
+}
+
+function exactDate(value: Date): unknown {
+  const ms = value.getTime();
+  return { $date: ms >= 0 && ms <= LAST_DATE ? value.toISOString() : { $numberLong: String(ms) } };
+}
+
+/** The bytes of a document. Throws CommandError for what is no Extended JSON. */
+export function bsonOf(document: unknown): Uint8Array {
+  try {
+    const found = EJSON.deserialize(document as Document, { relaxed: false });
+    assertDates(found);
+    return serialize(found, { ignoreUndefined: true });
+  } catch (error) {
+    throw new CommandError('FailedToParse', `not valid Extended JSON: ${(error as Error).message}`);
+  }
+}
+
+/** A date that is none would be stored as 1970. */
+function assertDates(value: unknown): void {
+  if (value instanceof Date && Number.isNaN(value.getTime())) throw new Error('$date is not a date');
+  if (typeof value !== 'object' || value === null) return;
+  if (Array.isArray(value) || value.constructor === Object)
+    for (const inner of Object.values(value)) assertDates(inner);
+}
+
+const DIGITS = ['$oid', '$numberInt', '$numberLong', '$numberDouble', '$numberDecimal'];
+
+/** A value as exactJson() gives it, as text of a cell: what text cannot say is Extended JSON. */
+export function textOf(value: unknown): string | null {
+  if (value === null || value === undefined) return null;
+  if (typeof value !== 'object') return String(value);
+  const [[name = '', inner] = []] = Object.entries(value);
+  if (DIGITS.includes(name)) return String(inner);
+  if (name === '$date' && typeof inner === 'string') return inner;
+  if (name === '$binary' && inner?.subType === '00')
+    return `\\x${Buffer.from(String(inner.base64), 'base64').toString('hex')}`;
+  return JSON.stringify(value);
+}
