@@ -183,6 +183,10 @@ export const Image = namedObject('Image', {
   login_user: textOrNull(
     'The user that the image makes; the keys of a machine are for root too. null: unknown',
   ),
+  cloud_init: Type.Union([Type.Boolean(), Type.Null()], {
+    description:
+      'Whether cloud-init reads its SSH keys and user data; null: unknown. The built-in image does so itself',
+  }),
   is_builtin: Type.Boolean(),
   size: integerOrNull('Bytes; null when built in'),
   min_disk_gb: Type.Integer({ description: 'Smallest disk_gb of an instance type that can use the image' }),

@@ -15,6 +15,7 @@ const TINY: Image = {
   name: 'Tiny Linux',
   short_name: DEFAULT_IMAGE,
   login_user: 'root',
+  cloud_init: false,
   is_builtin: true,
   size: null,
   min_disk_gb: 1,
@@ -99,11 +100,13 @@ function presentKnown(shortName: string, known: KnownImage, row: ImageRow | unde
 }
 
 function presentImage(row: ImageRow): Image {
+  const known = KNOWN_IMAGES.get(row.short_name ?? '');
   return {
     image_id: row.image_id,
     name: row.name,
     short_name: row.short_name,
-    login_user: KNOWN_IMAGES.get(row.short_name ?? '')?.loginUser ?? null,
+    login_user: known?.loginUser ?? null,
+    cloud_init: known?.hasCloudInit ?? null,
     is_builtin: false,
     size: row.size_bytes,
     min_disk_gb: Math.max(1, Math.ceil(row.virtual_bytes / GIB)),

@@ -1,7 +1,17 @@
 /** Disk images that machines are made from. */
 
 import { CpuChipIcon } from '@heroicons/react/24/outline';
-import { Button, FileInput, Group, Progress, SegmentedControl, Stack, Text, TextInput } from '@mantine/core';
+import {
+  Button,
+  FileInput,
+  Group,
+  Progress,
+  SegmentedControl,
+  Stack,
+  Text,
+  TextInput,
+  Title,
+} from '@mantine/core';
 import { useMutation, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { AdminImage, NewImage } from '../../../../sdk/index.ts';
@@ -13,8 +23,10 @@ import { Empty, Loaded } from '../../parts/page.tsx';
 import { sayBytes } from '../../parts/say.ts';
 import { type Column, DataTable } from '../../parts/tables/data-table.tsx';
 import { StateBadge } from '../../parts/tables/state-badge.tsx';
+import { knownImagesText } from '../../texts/known-images-text.ts';
 import { text } from '../../texts/text.ts';
-import { imagesQuery } from './queries.ts';
+import { KnownImages } from './known-images.tsx';
+import { imagesQuery, knownImagesQuery } from './queries.ts';
 
 const { administration } = text;
 const TONES = { ready: 'good', importing: 'moving', failed: 'bad' } as const;
@@ -24,7 +36,11 @@ export function Images() {
   const [isAdding, setAdding] = useState(false);
   return (
     <Stack>
-      <Group justify="flex-end">
+      <KnownImages />
+      <Group justify="space-between" mt="md">
+        <Title order={2} size="h4">
+          {knownImagesText.others}
+        </Title>
         <Button onClick={() => setAdding(true)}>{administration.addImage}</Button>
       </Group>
       <Loaded query={images}>
@@ -77,7 +93,7 @@ function Remove({ image }: { image: AdminImage }) {
   const [isAsking, setAsking] = useState(false);
   const remove = useMutation({
     mutationFn: () => cloud.adminDeleteImage(image.image_id),
-    meta: { shown: true, invalidates: [imagesQuery] },
+    meta: { shown: true, invalidates: [imagesQuery, knownImagesQuery] },
   });
   return (
     <>

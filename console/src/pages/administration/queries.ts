@@ -82,6 +82,13 @@ export const imagesQuery = queryOptions({
     data?.some(({ state }) => state === 'importing') ? BUSY_MS : false,
 });
 
+export const knownImagesQuery = queryOptions({
+  queryKey: ['admin', 'known-images'],
+  queryFn: () => cloud.adminListKnownImages(),
+  refetchInterval: ({ state: { data } }) =>
+    data?.some(({ image }) => image?.state === 'importing') ? BUSY_MS : false,
+});
+
 export const nodesQuery = queryOptions({
   queryKey: ['admin', 'nodes'],
   queryFn: () => cloud.adminListNodes(),

@@ -112,9 +112,15 @@ function Form({ images, types }: FormProps) {
   );
 }
 
-function imageChoice({ image_id, name, is_builtin, size, min_disk_gb }: Image) {
-  const note = is_builtin ? machineText.form.imageTiny : machineText.form.imageDisk(min_disk_gb);
-  return { value: image_id, title: name, notes: size === null ? [note] : [note, sayBytes(size)] };
+const wordOf = ({ short_name, image_id }: Image) => short_name ?? image_id;
+
+function imageChoice(image: Image) {
+  const { name, is_builtin, size, min_disk_gb, login_user: user, cloud_init } = image;
+  const notes = is_builtin ? [machineText.form.imageTiny] : [machineText.form.imageDisk(min_disk_gb)];
+  if (size !== null) notes.push(sayBytes(size));
+  if (user !== null && !is_builtin) notes.push(machineText.form.imageLogin(user));
+  if (cloud_init === true) notes.push(machineText.form.imageCloudInit);
+  return { value: wordOf(image), title: name, notes };
 }
 
 interface SizesProps extends FormProps {
@@ -122,7 +128,7 @@ interface SizesProps extends FormProps {
 }
 
 function Sizes({ images, types, form }: SizesProps) {
-  const needed = images.find(({ image_id }) => image_id === form.values.image)?.min_disk_gb ?? 1;
+  const needed = images.find((image) => wordOf(image) === form.values.image)?.min_disk_gb ?? 1;
   return (
     <Choices
       label={machineText.form.size}

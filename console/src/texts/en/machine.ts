@@ -94,6 +94,8 @@ export const machine = {
     image: 'Image',
     imageTiny: 'Starts in seconds and needs no network. It is meant for trying things out.',
     imageDisk: (gb: number) => `Requires a ${gb} GB disk`,
+    imageLogin: (user: string) => `Your keys log in as root and ${user}`,
+    imageCloudInit: 'Sets itself up by cloud-init',
     imageTooBig: (gb: number) => `This image requires a size with a disk of at least ${gb} GB.`,
     size: 'Size',
     sizeLead: 'You pay only while the machine runs.',

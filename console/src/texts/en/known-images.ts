@@ -1,0 +1,20 @@
+/** Images that are fetched by name. */
+export const knownImages = {
+  title: 'Images by name',
+  lead: 'The cloud fetches an image from its maker and checks it by the maker’s sum. Everybody can then choose it for new machines.',
+  login: 'Log in as',
+  logins: (user: string) => `root, ${user}`,
+  state: { none: 'not fetched', importing: 'fetching', ready: 'ready', failed: 'failed' },
+  waiting: 'Waits or connects',
+  progress: (percent: number, bytes: string, total: string) => `${percent} %: ${bytes} of ${total}`,
+  progressOf: (title: string) => `Fetched of ${title}`,
+  about: (size: string) => `about ${size}`,
+  checkedBy: (source: string) => `Checked by ${source}`,
+  fetch: 'Fetch',
+  fetchOne: (title: string) => `Fetch ${title}`,
+  again: 'Fetch anew',
+  againOne: (title: string) => `Fetch ${title} anew`,
+  cancel: 'Cancel',
+  cancelOne: (title: string) => `Cancel ${title}`,
+  others: 'All images',
+};
