@@ -80,6 +80,7 @@ export async function buildCompute(deps: HostDeps) {
   const part = computePart({
     metadata,
     assertSpace: diskSpace.assertMachineMayGrow.bind(diskSpace),
+    disk: () => diskSpace.figures,
     alarms,
     sweepGuard,
     clock,

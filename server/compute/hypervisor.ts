@@ -321,6 +321,8 @@ export interface GuestSnapshots {
   /** No error if missing. */
   discard(vmId: string, snapshotId: string): Promise<void>;
   list(vmId: string): Promise<readonly string[]>;
+  /** Bytes that the disk and its copies take on the disk of this host; 0: there are none. */
+  takenBytes(vmId: string): number;
 }
 
 export interface GuestEndpoint {

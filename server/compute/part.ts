@@ -53,6 +53,7 @@ import { type PublishedPortRoutesDeps, publishedPortRoutes } from './ports/publi
 import { PublishedPorts, type PublishedPortsDeps } from './ports/published-ports.ts';
 import { PublishedPortsStore } from './ports/published-ports-store.ts';
 import { type NetworkServices, type PrivateSwitch, syncPrivateNetworks } from './private-network.ts';
+import { DiskShares, type DiskSharesDeps } from './snapshots/disk-shares.ts';
 import { type SnapshotRoutesDeps, snapshotRoutes } from './snapshots/snapshot-routes.ts';
 import { SnapshotStore } from './snapshots/snapshot-store.ts';
 import { Snapshots } from './snapshots/snapshots.ts';
@@ -80,8 +81,9 @@ export interface ComputeDeps {
   readonly published?: ExposuresDeps['published'];
   readonly services: NetworkServices;
   readonly points: MachinePoints;
-  /** See Lifecycle. */
+  /** See Lifecycle, and DiskShares. */
   readonly ungrantedMemoryPercent: number;
+  readonly disk: DiskSharesDeps['disk'];
   readonly outbound: boolean;
   readonly maxImageBytes: number;
   /** ms. */
@@ -114,7 +116,8 @@ export function assembleCompute(given: ComputeDeps) {
   const accountStops = machineStops({ ...parts, power, deleter });
   const machineChanges = new MachineChanges(parts);
   const machineRebuilds = new MachineRebuilds(parts);
-  const snapshots = new Snapshots({ ...parts, snapshotStore: new SnapshotStore(metadata) });
+  const shares = new DiskShares(parts);
+  const snapshots = new Snapshots({ ...parts, shares, snapshotStore: new SnapshotStore(metadata) });
   return {
     store,
     images,
@@ -128,6 +131,7 @@ export function assembleCompute(given: ComputeDeps) {
     power,
     machineChanges,
     machineRebuilds,
+    shares,
     snapshots,
     sshKeys,
     deleter,
@@ -164,7 +168,7 @@ export interface Host {
   readonly waits: {
     readonly count: number;
     readonly isScarce: boolean;
-    update(ownersOf: () => Promise<ReadonlyMap<string, number>>): Promise<unknown>;
+    update(ownersOf: () => Promise<ReadonlyMap<string, number>>, over: ReadonlySet<string>): Promise<unknown>;
   };
   /** Firewall rules that isolate this host from machines. */
   readonly networks: readonly { readonly refusal: AppError | null | undefined; ensure(): Promise<unknown> }[];
@@ -220,11 +224,17 @@ async function placeRules({ networks }: Host, log: Logger): Promise<void> {
   }
 }
 
-async function haltWaiting({ waits }: Host, alarms: Alarms, store: VmStore): Promise<void> {
-  await waits.update(async () => {
+interface HaltDeps {
+  readonly store: VmStore;
+  readonly shares: DiskShares;
+}
+
+async function haltWaiting({ waits }: Host, alarms: Alarms, { store, shares }: HaltDeps): Promise<void> {
+  const ownersOf = async () => {
     const rows = await store.listConnected();
     return new Map(rows.map(({ vm_id, account_id }) => [vm_id, account_id]));
-  });
+  };
+  await waits.update(ownersOf, await shares.over());
   const fix = 'Free up space on the disk of the data directory; the machines resume automatically';
   if (waits.isScarce) alarms.raise(SCARCE, MACHINES_MAY_NOT_GROW, fix);
   else alarms.clear(SCARCE);
@@ -289,7 +299,7 @@ export function computePart(
     countRunning: async () => (await store.listRunning()).length,
     jobs: [
       every('block connections from machines to this host', CHECK_MS, guard),
-      every('pause machines on a full disk', HALT_CHECK_MS, () => haltWaiting(host, alarms, store)),
+      every('pause machines on a full disk', HALT_CHECK_MS, () => haltWaiting(host, alarms, parts)),
       every('watch for open files', CHECK_MS, async () => watchFiles(host, alarms)),
       every('sample machines', SAMPLE_MS, () => sampler.tick()),
       every('connect machines to their private networks', CONNECT_MS, connectAll),

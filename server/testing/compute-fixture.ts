@@ -15,6 +15,7 @@ import { assembleCompute } from '../compute/part.ts';
 import { PublishedPorts, type PublishingRules } from '../compute/ports/published-ports.ts';
 import { PublishedPortsStore } from '../compute/ports/published-ports-store.ts';
 import type { NetworkServices } from '../compute/private-network.ts';
+import type { SharedDisk } from '../compute/snapshots/disk-shares.ts';
 import { TcpListeners } from '../drivers/public-listeners/public-listeners.ts';
 import { SafeFetch } from '../drivers/safe-fetch/safe-fetch.ts';
 import { AGELESS } from '../metadata/ages.ts';
@@ -54,6 +55,7 @@ export interface ComputeOptions {
   /** Whether machines may open outbound connections. */
   readonly outbound?: boolean;
   readonly assertSpace?: (bytes: number) => void;
+  readonly disk?: () => SharedDisk;
   /** Where the account's only database is; default: it has none. */
   readonly databaseUri?: NetworkServices['uri'];
   readonly descriptors?: OpenFiles;
@@ -210,6 +212,7 @@ async function openCompute({ engine, ...base }: ComputeBase, options: ComputeOpt
     onClosedPorts: () => {},
     outbound: options.outbound ?? false,
     ungrantedMemoryPercent: options.ungrantedMemoryPercent ?? 100,
+    disk: options.disk ?? (() => ({ totalBytes: 2 ** 40, freeBytes: 2 ** 40 })),
     graceMs: 10_000,
     orphanGraceMs: TEST_ORPHAN_GRACE_MS,
   });

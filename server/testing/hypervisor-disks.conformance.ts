@@ -70,7 +70,10 @@ export function testSnapshots({ hypervisor, fixture }: Subject): void {
       isAppError(error, 'disk_missing'),
     );
     await hypervisor().prepare(spec);
-    assert.ok((await hypervisor().snapshots.take(vmId, first)).sizeBytes > 0);
+    const before = hypervisor().snapshots.takenBytes(vmId);
+    const { sizeBytes } = await hypervisor().snapshots.take(vmId, first);
+    assert.ok(before > 0 && sizeBytes > 0);
+    assert.ok(hypervisor().snapshots.takenBytes(vmId) >= before + sizeBytes, 'copies count');
     await hypervisor().start({ ...spec, diskGb: diskGb + 10 });
     await booted(hypervisor(), vmId);
     await assert.rejects(hypervisor().snapshots.take(vmId, second), 'the disk of a guest that runs');
@@ -95,5 +98,6 @@ export function testSnapshots({ hypervisor, fixture }: Subject): void {
     await hypervisor().stop(vmId, { graceMs: 0 });
     await hypervisor().discard(vmId);
     assert.deepEqual(await hypervisor().snapshots.list(vmId), []);
+    assert.equal(hypervisor().snapshots.takenBytes(vmId), 0);
   });
 }

@@ -34,6 +34,8 @@ interface Guest {
 /** The host: what is left when Cloudlet is killed. */
 export class Engine {
   readonly guests = new Map<string, Guest>();
+  /** Bytes that disks and copies take, by machine. */
+  readonly taken = new Map<string, number>();
   readonly snapshots = new Map<string, { readonly vmId: string; readonly disk: string }>();
   /** Bytes of images that were staged, and ids of those taken in. */
   readonly stagedImages = new Map<string, number>();
@@ -171,6 +173,7 @@ export class ScriptedHypervisor implements Hypervisor {
       if (snapshot?.vmId !== vmId || guest.run !== null) throw new AppError('disk_missing', 'as scripted');
       guest.disk = snapshot.disk;
     },
+    takenBytes: (vmId) => this.engine.taken.get(vmId) ?? 0,
     discard: async (_, snapshotId) => void this.engine.snapshots.delete(snapshotId),
     list: async (vmId) =>
       [...this.engine.snapshots].filter(([, one]) => one.vmId === vmId).map(([snapshotId]) => snapshotId),

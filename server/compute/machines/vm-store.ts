@@ -135,6 +135,11 @@ export class VmStore {
     );
   }
 
+  /** All machines, also those that are being deleted. */
+  owners(): Awaitable<Pick<VmRow, 'vm_id' | 'account_id'>[]> {
+    return this.#reads.all('SELECT vm_id, account_id FROM vms ORDER BY id');
+  }
+
   /** Machines that run or are between two states. */
   listActive(): Awaitable<VmRow[]> {
     return this.#reads.all(

@@ -36,7 +36,9 @@ function rounded(credits: number, parts: number): number {
 /** Paused machines are still charged: they hold their memory and resume without a boot. */
 const WAITS = {
   code: 'disk_full',
-  message: "Paused: the host's disk is nearly full. It resumes automatically when space is free.",
+  message:
+    "Paused: the host's disk is nearly full, or fills while your machines and snapshots hold more than your share. " +
+    'It resumes automatically when space is free; deleting snapshots or machines frees some.',
 };
 
 type VmPricing = Pick<VmBilling, 'pricePerHour' | 'diskPricePerHour'>;

@@ -13,6 +13,7 @@ import { vmNameProblem } from '../machines/vm-fields.ts';
 import { billedDisk, type VmRow, type VmStore } from '../machines/vm-store.ts';
 import type { VmViews } from '../machines/vm-view.ts';
 import type { Vm } from '../schema.ts';
+import type { DiskShares } from './disk-shares.ts';
 import type { DeletedVmSnapshot, NewVmSnapshot, VmSnapshot } from './snapshot-schema.ts';
 import type { SnapshotRow, SnapshotStore } from './snapshot-store.ts';
 
@@ -30,6 +31,7 @@ export interface SnapshotsDeps {
   readonly views: VmViews;
   readonly billing: Pick<VmBilling, 'assertCredit' | 'assertDisk' | 'diskChanged'>;
   readonly hypervisor: Pick<Hypervisor, 'snapshots'>;
+  readonly shares: Pick<DiskShares, 'assertMayGrow'>;
 }
 
 export class Snapshots {
@@ -58,11 +60,12 @@ export class Snapshots {
     const problem = vmNameProblem(name);
     if (problem !== undefined) throw invalidField('name', problem);
     return this.#withOff(call, vmId, async (row, rows) => {
-      const { changes, snapshotStore, clock, billing, hypervisor } = this.#deps;
+      const { changes, snapshotStore, clock, billing, hypervisor, shares } = this.#deps;
       if (rows.length >= MAX_SNAPSHOTS) throw tooMany();
       await billing.assertCredit(row);
       // Its size is known once it is there.
       await billing.assertDisk(row.account_id, 1);
+      await shares.assertMayGrow(row.account_id, copyBytes(hypervisor.snapshots.takenBytes(vmId), rows));
       const snapshotId = newId('snp', clock);
       const { sizeBytes } = await hypervisor.snapshots.take(vmId, snapshotId);
       const about = {
@@ -162,4 +165,9 @@ function tooMany(): AppError {
     hint: 'Delete one first',
     extra: { limit: MAX_SNAPSHOTS, used: MAX_SNAPSHOTS, requested: 1 },
   });
+}
+
+/** Bytes of the disk alone, which a copy takes. */
+function copyBytes(takenBytes: number, copies: readonly Pick<SnapshotRow, 'size_bytes'>[]): number {
+  return Math.max(0, takenBytes - copies.reduce((sum, { size_bytes }) => sum + size_bytes, 0));
 }

@@ -154,6 +154,12 @@ export class DiskSpace {
     return free < headroom / 2 ? 'out' : 'low';
   }
 
+  /** The whole disk, less what is admitted and reserved. */
+  get figures(): { readonly totalBytes: number; readonly freeBytes: number } {
+    const freeBytes = this.#freeBytes - this.#admittedBytes - this.#heldBytes;
+    return { totalBytes: this.#totalBytes, freeBytes };
+  }
+
   /** Free space in steps, for disks of machines. */
   machineRoom(): MachineRoom {
     const [free, kept] = [this.#freeBytes - this.#admittedBytes, this.#machineReserve()];

@@ -103,6 +103,22 @@ describe('guests on a disk that is nearly full', { skip: noQemu }, () => {
     await update();
   });
 
+  test('a guest whose owner holds more than its share waits as it grows, with space for all others', async () => {
+    const update = (...over: string[]) => hypervisor.waits.update(undefined, new Set(over));
+    await update(ids[0] ?? '');
+    await update(ids[0] ?? '');
+    assert.deepEqual(waiting(), [null, null], 'it does not grow');
+    grow(ids[0]);
+    grow(ids[1]);
+    await update(ids[0] ?? '');
+    assert.deepEqual(waiting(), ['disk_full', null]);
+    await hypervisor.sample(ids[0] ?? '');
+    await update(ids[0] ?? '');
+    assert.deepEqual(waiting(), ['disk_full', null]);
+    await update();
+    assert.deepEqual(waiting(), [null, null]);
+  });
+
   test('when what is set aside is given back all stand still, growing or not', async () => {
     set(true, true);
     await hypervisor.waits.update();

@@ -32,6 +32,7 @@ export interface DiskFullWaitsDeps {
 }
 
 const QMP_MS = 1000;
+const NOBODY: ReadonlySet<string> = new Set();
 /** QEMU's states for guests paused by a full disk or on command. */
 const PAUSED = ['io-error', 'paused'];
 
@@ -66,9 +67,10 @@ export class DiskFullWaits {
   /**
    * Call several times a second. While the disk is low, pauses the guests whose files grew since
    * the last call, and all when it is full. While it is scarce, pauses the guests that grew of each owner
-   * whose guests grew at least half as much as those of the one that grew most. Else resumes the paused ones.
+   * whose guests grew at least half as much as those of the one that grew most. Guests in `over` may not
+   * grow: their owners hold more than their share. Else resumes the paused ones.
    */
-  async update(ownersOf: OwnersOf = async () => new Map()): Promise<void> {
+  async update(ownersOf: OwnersOf = async () => new Map(), over = NOBODY): Promise<void> {
     const { disk, runs } = this.#deps;
     const live = runs();
     this.#forget(live);
@@ -83,9 +85,17 @@ export class DiskFullWaits {
     }
     const room = disk.machineRoom();
     if (room === 'ample') {
-      for (const kept of [this.#blocks, this.#firstBlocks, this.#heldBack]) kept.clear();
+      for (const kept of [this.#blocks, this.#heldBack])
+        for (const run of kept.keys()) if (!over.has(run.vmId)) kept.delete(run);
+      const growing = live.filter((run) => over.has(run.vmId) && this.#grew(run));
+      this.#firstBlocks.clear();
+      await each(growing, (run) => this.#hold(run));
     } else {
       const growing = live.filter((run) => this.#grew(run));
+      await each(
+        growing.filter(({ vmId }) => over.has(vmId)),
+        (run) => this.#hold(run),
+      );
       if (room === 'scarce' && growing.length > 0) await this.#holdBack(growing, await ownersOf());
     }
     await each(live, async (run) => {
@@ -103,9 +113,13 @@ export class DiskFullWaits {
     const most = Math.max(...grown.values());
     await each(growing, async (run) => {
       if (2 * (grown.get(ownerOf(run)) ?? 0) < most) return;
-      this.#heldBack.add(run);
-      await this.#halt(run);
+      await this.#hold(run);
     });
+  }
+
+  async #hold(run: GuestRun): Promise<void> {
+    this.#heldBack.add(run);
+    await this.#halt(run);
   }
 
   /** Resolves when all guests that respond are paused: the reserve for commits is about to be released. */

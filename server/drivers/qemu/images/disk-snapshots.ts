@@ -86,6 +86,14 @@ export class DiskSnapshots implements GuestSnapshots {
     return fs.existsSync(folder) ? fs.readdirSync(folder).filter((name) => isId('snp', name)) : [];
   }
 
+  takenBytes(vmId: string): number {
+    const folder = this.#path(vmId);
+    const copies = fs.existsSync(folder) ? fs.readdirSync(folder).map((name) => join(folder, name)) : [];
+    const disks = [FILES.rawDisk, FILES.qcow2Disk].map((name) => this.#deps.folders.guestPath(vmId, name));
+    const blocks = [...disks, ...copies].map((path) => fs.lstatSync(path, { throwIfNoEntry: false })?.blocks);
+    return blocks.reduce<number>((sum, count = 0) => sum + count * BLOCK, 0);
+  }
+
   #path(vmId: string, snapshotId?: string): string {
     if (snapshotId !== undefined && !isId('snp', snapshotId)) throw new Error('not the id of a snapshot');
     return join(this.#deps.folders.path(vmId, FOLDER), snapshotId ?? '');
