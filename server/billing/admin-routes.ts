@@ -8,6 +8,7 @@ import type { Clock } from '../platform/clock.ts';
 import { Type } from '../platform/json/json-schema.ts';
 import type { Plans } from './catalog/plans.ts';
 import type { PriceList } from './catalog/price-list.ts';
+import type { SpendLimits } from './credit/spend-limits.ts';
 import type { Checks } from './ledger/checks.ts';
 import type { RevenueReport } from './reports/report.ts';
 import type { LedgerReports } from './reports/report-ledger.ts';
@@ -121,13 +122,14 @@ function verifyRoutes({ checks }: BillingAdminRoutesDeps): Route[] {
 }
 
 /** Throws `account_not_found` for text that is not an id. */
-function accountIdOf(text: string): number {
+export function accountIdOf(text: string): number {
   if (/^[1-9]\d{0,14}$/.test(text)) return Number(text);
   throw accountNotFound();
 }
 
 export interface PlanRoutesDeps {
   readonly plans: Plans;
+  readonly spendLimits: Pick<SpendLimits, 'setByAdministrator'>;
   /** Adds the account's other changes to the commit that changes its terms. */
   readonly changeAccount: (
     change: Change,
@@ -203,16 +205,16 @@ function adminPlanRoutes({ plans }: PlanRoutesDeps): Route[] {
   ];
 }
 
-function accountRoutes({ plans, changeAccount }: PlanRoutesDeps): Route[] {
+function accountRoutes({ plans, spendLimits, changeAccount }: PlanRoutesDeps): Route[] {
   return [
     defineRoute({
       method: 'PATCH',
       path: '/api/admin/accounts/{id}',
       name: 'adminChangeAccount',
-      audit: { account: 'params.id', detail: ['plan', 'quotas', 'is_admin', 'is_auditor'] },
+      audit: { account: 'params.id', detail: ['plan', 'quotas', 'spend_cap', 'is_admin', 'is_auditor'] },
       livesOn: 'host-or-any',
       tag: 'admin',
-      summary: 'Change an account: plan, quotas, e-mail address, rights or expiry',
+      summary: 'Change an account: plan, quotas, spend cap, e-mail address, rights or expiry',
       description:
         'All or nothing. In a session, another e-mail address or other rights need the password, given in the last 15 ' +
         'minutes. The address of another administrator is changed by the operator on the host, or by its holder.',
@@ -226,7 +228,11 @@ function accountRoutes({ plans, changeAccount }: PlanRoutesDeps): Route[] {
       ],
       handler: (call) => {
         const id = accountIdOf(call.params.id);
-        const beside = (change: Change) => changeAccount(change, call, { ...call.body, id });
+        const { spend_cap: cap } = call.body;
+        const beside = async (change: Change) => {
+          if (cap !== undefined) await spendLimits.setByAdministrator(change, id, cap);
+          await changeAccount(change, call, { ...call.body, id });
+        };
         return plans.setTerms(call, id, { ...call.body, beside });
       },
     }),

@@ -25,6 +25,8 @@ import { Quotas } from './catalog/quotas.ts';
 import { BillingAccountStore } from './credit/billing-account-store.ts';
 import { Credit, Spendable } from './credit/credit.ts';
 import { type AccountStops, CreditStates, type CreditStatesDeps } from './credit/credit-state.ts';
+import { SpendCaps } from './credit/spend-cap.ts';
+import { SpendLimits } from './credit/spend-limits.ts';
 import { BILLING_ALARM, Checks } from './ledger/checks.ts';
 import { LedgerStore } from './ledger/ledger-store.ts';
 import { Holds } from './metering/holds.ts';
@@ -38,6 +40,7 @@ import { Reports, revenueReport } from './reports/report.ts';
 import { LedgerReports } from './reports/report-ledger.ts';
 import type { Period } from './reports/report-period.ts';
 import { type BillingRoutesDeps, billingRoutes as ownRoutes } from './routes.ts';
+import { type SpendRoutesDeps, spendRoutes } from './spend-routes.ts';
 
 export interface BillingDeps {
   readonly clock: Clock;
@@ -58,8 +61,10 @@ const FOLLOW_MS = 10_000;
 /** Two clocks never agree to the millisecond. */
 const NOTED_MS = 1000;
 
-export function billingRoutes(deps: BillingRoutesDeps & BillingAdminRoutesDeps & PlanRoutesDeps) {
-  return [...ownRoutes(deps), ...planRoutes(deps), ...billingAdminRoutes(deps)];
+type RoutesDeps = BillingRoutesDeps & SpendRoutesDeps & BillingAdminRoutesDeps & PlanRoutesDeps;
+
+export function billingRoutes(deps: RoutesDeps) {
+  return [...ownRoutes(deps), ...spendRoutes(deps), ...planRoutes(deps), ...billingAdminRoutes(deps)];
 }
 
 export type Billing = Awaited<ReturnType<typeof openBilling>>;
@@ -92,7 +97,8 @@ export async function openBilling({ clock, log, base, builtIn }: BillingDeps) {
   const spendable = new Spendable({ ...shared, rating });
   const holds = new Holds({ ...shared, spendable, store: usageStore });
   const quotas = new Quotas({ store: catalog, bus, ages });
-  const credit = new Credit({ accounts, spendable, checks });
+  const caps = new SpendCaps({ ...shared, metadata, rating });
+  const credit = new Credit({ accounts, spendable, checks, caps });
   const charges = { usage, rating, holds, quotas, prices, accounts, credit, clock };
   /** Stores the charged time. */
   const store = () => changes.store([usageStore.putAnchor(steady.reanchor())]);
@@ -123,6 +129,7 @@ export async function openBilling({ clock, log, base, builtIn }: BillingDeps) {
     rating,
     holds,
     spendable,
+    caps,
     quotas,
     checks,
     vmCharges: vmCharges(charges),
@@ -163,6 +170,7 @@ export function billingPart(
     return { name, everyMs: MINUTE_MS, per: 'cluster', run, ...more };
   };
   const plans = new Plans({ ...billing, store, monthly });
+  const spendLimits = new SpendLimits({ ...billing, capChanged: creditsAdded });
   const reports = new Reports({ metadata, clock, rating });
   const ledgerReports = new LedgerReports({ store: ledger });
   return {
@@ -181,6 +189,7 @@ export function billingPart(
       clock,
       checks,
       plans,
+      spendLimits,
       changeAccount,
       reports,
       ledgerReports,
@@ -208,7 +217,12 @@ export function billingPart(
       // Machines and databases stop and start in their own domains.
       creditStates.serve();
       if (membership.isShared)
-        bus.onForget('account', (id) => id !== null && creditStates.accountChanged(id));
+        bus.onForget('account', (id) => {
+          if (id === null) return;
+          creditStates.accountChanged(id);
+          // Its spend cap, too, may be another.
+          creditsAdded(id);
+        });
     },
     close: async () => {
       await creditStates.whenIdle();

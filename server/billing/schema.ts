@@ -126,6 +126,48 @@ export const Estimate = namedObject('Estimate', {
   }),
 });
 
+const Cap = (description: string) =>
+  Type.Union([Type.Number({ minimum: 0, maximum: 1e9 }), Type.Null()], { description });
+const WarnPercent = Type.Array(Type.Integer({ minimum: 1, maximum: 99 }), {
+  maxItems: 10,
+  uniqueItems: true,
+  description:
+    'Percents of the cap at which a warning is sent, each once a month. Reaching the cap itself is always told',
+  examples: [[50, 80]],
+});
+
+export const SpendCap = namedObject('SpendCap', {
+  account_id: Type.Integer(),
+  month: Type.String({ description: 'YYYY-MM, UTC' }),
+  cap: Cap(
+    'What the account may spend in the month, in credits: the lower of both caps; null: as much as it has',
+  ),
+  own_cap: Cap('The owner’s; null: none'),
+  administrator_cap: Cap('An administrator’s, which the owner cannot raise; null: none'),
+  warn_percent: WarnPercent,
+  spent: Credits('Cost of the usage of the month up to now, as in the usage report'),
+  percent: Type.Union([Type.Number(), Type.Null()], {
+    description: 'Of the cap, rounded down; null: no cap',
+  }),
+  month_end: Credits('Cost of the month at its end, if everything in use stays in use'),
+  is_reached: Type.Boolean({
+    description:
+      'Nothing new can be created, started or stored; machines and databases are stopped. Nothing is deleted',
+  }),
+  reached_since: Nullable(`Since when machines and databases are stopped, ${TIME}`),
+  expected_at: Nullable(
+    `When the cap is reached if everything in use stays in use, ${TIME}; null: not in this month`,
+  ),
+  resets_at: Time('Start of the next month, which counts from zero'),
+});
+export type SpendCap = Static<typeof SpendCap>;
+
+export const SpendCapChange = namedObject('SpendCapChange', {
+  cap: Type.Optional(Cap('In credits, at most 6 decimals; null: none')),
+  warn_percent: Type.Optional(WarnPercent),
+});
+export type SpendCapChange = Static<typeof SpendCapChange>;
+
 export const ListedPrice = namedObject('ListedPrice', {
   meter: MeterName,
   resource_type: Type.String(),
@@ -304,6 +346,11 @@ export const TermsChange = namedObject('AccountTermsChange', {
   quotas: Type.Optional(
     describedAs(Limits, 'The account’s own limits, which override its plan’s; replaces all previous ones'),
   ),
+  spend_cap: Type.Optional(
+    Cap(
+      'What the account may spend per calendar month (UTC), in credits; its owner may lower it; null: no such cap',
+    ),
+  ),
 });
 export type TermsChange = Static<typeof TermsChange>;
 
@@ -312,6 +359,7 @@ export const AccountTerms = namedObject('AccountTerms', {
   plan: Type.String(),
   own_quotas: Limits,
   quotas: QuotaUses,
+  spend_cap: Cap('What an administrator lets it spend per month, in credits; null: no such cap'),
 });
 export type AccountTerms = Static<typeof AccountTerms>;
 

@@ -68,6 +68,11 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, Help>> = {
     'The account does not have enough credits.',
     'Ask an administrator for credits. Stored data can still be read and deleted.',
   ),
+  spend_cap_reached: help(
+    'The account has spent its cap of this calendar month (UTC).',
+    'Raise the cap with `PATCH /api/billing/cap`, ask the administrator who set it, or wait for the next month. ' +
+      'Stored data can still be read and deleted.',
+  ),
   admin_required: help(
     'The key does not belong to an administrator, or its scopes are limited.',
     'Use another key.',

@@ -94,7 +94,7 @@ CREATE TABLE billing_accounts (
   vcpu_count INTEGER NOT NULL DEFAULT 0 CHECK (vcpu_count >= 0),
   bucket_count INTEGER NOT NULL DEFAULT 0 CHECK (bucket_count >= 0),
   database_count INTEGER NOT NULL DEFAULT 0 CHECK (database_count >= 0)
-) STRICT;
+, own_cap_micro INTEGER CHECK (own_cap_micro >= 0), admin_cap_micro INTEGER CHECK (admin_cap_micro >= 0), warn_percents TEXT NOT NULL DEFAULT '50,80', spent_micro INTEGER NOT NULL DEFAULT 0, spent_from INTEGER NOT NULL DEFAULT 0, spent_settlement INTEGER NOT NULL DEFAULT 0, warned_from INTEGER NOT NULL DEFAULT 0, warned_percent INTEGER NOT NULL DEFAULT 0, capped_at INTEGER) STRICT;
 
 CREATE TABLE blob_garbage (
   blob INTEGER PRIMARY KEY REFERENCES blobs(id),

@@ -24,6 +24,7 @@ export const ERRORS = {
   invalid_credentials: { http: 401, title: 'Invalid credentials' },
   invalid_database_password: { http: 401, title: 'Invalid database password' },
   insufficient_credits: { http: 402, title: 'Insufficient credits' },
+  spend_cap_reached: { http: 402, title: 'Spend cap reached' },
   admin_required: { http: 403, title: 'Administrator required' },
   operator_required: { http: 403, title: 'Operator on the host required' },
   scope_required: { http: 403, title: 'Key scope does not allow this' },

@@ -6,12 +6,13 @@ import type { Reason } from './row-change.ts';
 export type AccountBlock = 'account_suspended' | 'account_closed';
 /**
  * Why an account's resources are stopped: `credits_exhausted` is the credit state `suspended`,
- * `account_suspended` an administrator's decision.
+ * `spend_cap_reached` the account's cap of the month, `account_suspended` an administrator's decision.
  */
-export type StopCause = 'credits_exhausted' | AccountBlock;
+export type StopCause = 'credits_exhausted' | 'spend_cap_reached' | AccountBlock;
 
 const BECAUSE: Readonly<Record<StopCause, string>> = {
   credits_exhausted: 'the account ran out of credits',
+  spend_cap_reached: 'the account reached its spend cap of the month',
   account_suspended: 'its account was suspended',
   account_closed: 'its account was closed',
 };

@@ -13,6 +13,7 @@ const EXPECTED: Readonly<Partial<Record<ErrorCode, [code: string, status: number
   scope_required: ['AccessDenied', 403],
   account_suspended: ['AccessDenied', 403],
   insufficient_credits: ['AccessDenied', 403],
+  spend_cap_reached: ['AccessDenied', 403],
   quota_exceeded: ['QuotaExceeded', 403],
   payload_too_large: ['EntityTooLarge', 400],
   out_of_space: ['ServiceUnavailable', 503],

@@ -27,6 +27,7 @@ const S3_CODES: Readonly<Record<ErrorCode, S3Code>> = {
   invalid_credentials: 'AccessDenied',
   invalid_database_password: 'AccessDenied',
   insufficient_credits: 'AccessDenied',
+  spend_cap_reached: 'AccessDenied',
   admin_required: 'AccessDenied',
   operator_required: 'AccessDenied',
   scope_required: 'AccessDenied',

@@ -15,8 +15,9 @@ import { UsageStore } from '../billing/metering/usage-store.ts';
 import { AGELESS } from '../metadata/ages.ts';
 import { Bus } from '../metadata/bus.ts';
 import { Changes } from '../metadata/change.ts';
+import type { Metadata } from '../metadata/metadata.ts';
 import { Alarms } from '../platform/alarms.ts';
-import { FakeClock } from '../platform/clock.ts';
+import { type Clock, FakeClock } from '../platform/clock.ts';
 import { openTestMetadata } from './new-metadata.ts';
 
 /** t2.micro as in the catalogue; storage and traffic at prices that leave remainders. */
@@ -31,11 +32,20 @@ const TEST_PRICES: readonly BuiltInPrice[] = [
 
 export type BillingFixture = Awaited<ReturnType<typeof openBillingFixture>>;
 
+export interface BillingFixtureOptions {
+  readonly creditsMicro?: bigint;
+  /** Default: SQLite in a new directory. */
+  readonly openMetadata?: (clock: Clock) => Promise<Metadata>;
+  /** A further node on the same metadata, with the other's clock and without a new account. */
+  readonly clock?: FakeClock;
+}
+
 /** With account 1, which was granted `creditsMicro`. */
-export async function openBillingFixture({ creditsMicro = 10_000_000n } = {}) {
-  const clock = new FakeClock();
+export async function openBillingFixture(options: BillingFixtureOptions = {}) {
+  const { creditsMicro = 10_000_000n, clock = new FakeClock() } = options;
   const directory = mkdtempSync(join(tmpdir(), 'cloudlet-billing-'));
-  const metadata = await openTestMetadata({ directory, clock, alarms: new Alarms(clock) });
+  const openSqlite = () => openTestMetadata({ directory, clock, alarms: new Alarms(clock) });
+  const metadata = await (options.openMetadata ?? openSqlite)(clock);
   const accounts = new BillingAccountStore(metadata);
   const usageStore = new UsageStore(metadata);
   const catalog = new CatalogStore(metadata);
@@ -50,13 +60,13 @@ export async function openBillingFixture({ creditsMicro = 10_000_000n } = {}) {
   const holds = new Holds({ ...shared, spendable, store: usageStore });
   const ledger = new Ledger({ metadata });
   const addAccount = async (micro: bigint): Promise<number> => {
-    const [made] = await metadata.commit([
+    await metadata.commit([
       {
         sql: "INSERT INTO accounts (username, email, password_hash, created_at) VALUES ('a', 'e', '', 0)",
         params: [],
       },
     ]);
-    const id = made?.lastRowId ?? 0;
+    const id = await catalog.highestAccountId();
     if (micro > 0n) await grant(id, micro);
     return id;
   };
@@ -73,7 +83,7 @@ export async function openBillingFixture({ creditsMicro = 10_000_000n } = {}) {
       }),
     );
   let granted = 0;
-  await addAccount(creditsMicro);
+  if (options.clock === undefined) await addAccount(creditsMicro);
   const close = async () => {
     await metadata.close();
     rmSync(directory, { recursive: true });

@@ -5,7 +5,7 @@ import { type AccountStops, CreditStates, type CreditStatesDeps } from '../billi
 import { transferStatements } from '../billing/ledger/ledger.ts';
 import type { StopCause } from '../resources/account-stops.ts';
 import { eventStatements } from '../webhooks/events-store.ts';
-import { type BillingFixture, openBillingFixture } from './billing-fixture.ts';
+import { type BillingFixture, type BillingFixtureOptions, openBillingFixture } from './billing-fixture.ts';
 
 export const SECOND = 1000;
 export const HOUR = 3_600_000;
@@ -75,8 +75,8 @@ class Machines implements AccountStops {
   }
 }
 
-export async function openCreditStates(creditsMicro: bigint) {
-  const fixture = await openBillingFixture({ creditsMicro });
+export async function openCreditStates(creditsMicro: bigint, options: BillingFixtureOptions = {}) {
+  const fixture = await openBillingFixture({ creditsMicro, ...options });
   const machines = new Machines(fixture);
   const announced: string[] = [];
   const problems: unknown[] = [];
@@ -87,7 +87,8 @@ export async function openCreditStates(creditsMicro: bigint) {
     stops: [machines],
     graceMs: GRACE,
     announce: (event) => {
-      announced.push(`${event.type} ${event.data.state}`);
+      const { state, percent } = event.data;
+      announced.push([event.type, state ?? percent].filter(Boolean).join(' '));
       return eventStatements(event);
     },
     onError: (_id, _what, error) => problems.push(error),

@@ -46,6 +46,7 @@ export interface QuotaRow {
   readonly memory_mb: number;
   /** Disks of machines with their snapshots, GB. */
   readonly disk_gb: number;
+  readonly admin_cap_micro: number | bigint | null;
 }
 
 /** Changes of an account's resource counts. */
@@ -187,7 +188,7 @@ export class CatalogStore {
     return this.#reads.get(
       `SELECT plan, p.quotas AS plan_quotas, b.quotas, vm_count AS vms, vcpu_count AS vcpus,
          bucket_count AS buckets, database_count AS databases, storage_bytes, (${MEMORY}) AS memory_mb,
-         CAST((${DISK}) AS BIGINT) AS disk_gb
+         CAST((${DISK}) AS BIGINT) AS disk_gb, admin_cap_micro
        FROM billing_accounts b JOIN accounts a ON a.id = b.account_id LEFT JOIN plans p ON p.name = a.plan
        WHERE account_id = ?`,
       accountId,

@@ -82,6 +82,7 @@ test('assigning a plan gives its credits at once, and each plan once a month', a
       buckets: { limit: 2, used: 0 },
       databases: { limit: null, used: 0 },
     },
+    spend_cap: null,
   });
   for (const plan of ['pro', 'free', 'pro', 'max', 'pro']) await plans.setTerms(BACKGROUND, 1, { plan });
   assert.equal(await credits(), 18);

@@ -118,13 +118,15 @@ export class Plans {
 
   /**
    * Assigns an account another plan, with the credits of this month, or its own limits. Earlier
-   * usage is charged by the previous plan. `beside` adds other changes to the commit. Throws
+   * usage is charged by the previous plan. `beside` adds other changes to the commit, a spend cap too. Throws
    * `account_not_found`, `plan_not_found`.
    */
   async setTerms(
     call: Recorder,
     accountId: number,
-    input: Pick<TermsChange, 'plan' | 'quotas'> & { readonly beside?: (change: Change) => Promise<void> },
+    input: Pick<TermsChange, 'plan' | 'quotas' | 'spend_cap'> & {
+      readonly beside?: (change: Change) => Promise<void>;
+    },
   ): Promise<AccountTerms> {
     const { changes, store, quotas, rating, monthly } = this.#deps;
     if ((await store.planOf(accountId)) === undefined) throw accountNotFound();
@@ -136,7 +138,9 @@ export class Plans {
       const plan = input.plan === undefined ? undefined : await this.#find(input.plan);
       const own = input.quotas && known(input.quotas);
       const isOpen = (await store.planOf(accountId)) !== undefined;
-      const terms = isOpen ? await quotas.termsOf(accountId, { plan, own }) : undefined;
+      const terms = isOpen
+        ? await quotas.termsOf(accountId, { plan, own, spendCap: input.spend_cap })
+        : undefined;
       if (terms === undefined) throw accountNotFound();
       // The plan was deleted, or the account closed, since they were read.
       if (plan !== undefined) {

@@ -2,6 +2,7 @@
  * Quotas of an account. A claim beyond a limit is refused by its own commit, so that no number of parallel
  * requests exceeds the limit; existing resources stay when a limit is lowered.
  */
+import { toCredits } from '../../accounts/credits.ts';
 import { type Ages, Remembered } from '../../metadata/ages.ts';
 import type { Bus } from '../../metadata/bus.ts';
 import { turnAt } from '../../metadata/change.ts';
@@ -32,9 +33,12 @@ export interface Terms {
   readonly plan: string;
   readonly own_quotas: Limits;
   readonly quotas: Readonly<Record<Quota, QuotaUse>>;
+  /** An administrator's, credits per month; null: none. */
+  readonly spend_cap: number | null;
 }
 
 interface WantedTerms {
+  readonly spendCap?: number | null | undefined;
   readonly plan?: { readonly name: string; readonly quotas: string } | undefined;
   readonly own?: Limits | undefined;
 }
@@ -165,6 +169,8 @@ export class Quotas {
     const found = await this.#store.findQuotas(accountId);
     if (found === undefined) return undefined;
     const { plan, own: own_quotas = JSON.parse(found.quotas) as Limits } = wanted;
+    const stored = found.admin_cap_micro === null ? null : toCredits(found.admin_cap_micro);
+    const { spendCap: spend_cap = stored } = wanted;
     const row = {
       ...found,
       plan: plan?.name ?? found.plan,
@@ -174,7 +180,7 @@ export class Quotas {
     const limits = limitsOf(row);
     const use = (quota: Quota) => ({ limit: limits[quota] ?? null, used: Number(row[quota]) });
     const quotas = Object.fromEntries(QUOTAS.map((quota) => [quota, use(quota)])) as Record<Quota, QuotaUse>;
-    return { plan: row.plan, own_quotas, quotas };
+    return { plan: row.plan, own_quotas, quotas, spend_cap };
   }
 
   /** Replaces the account's own limits. Changes no row if the account does not exist. */

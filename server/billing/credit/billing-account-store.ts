@@ -22,10 +22,52 @@ export interface BillingRow {
   readonly exhausted_at: number | null;
   /** When the state began, ms since 1970. */
   readonly state_at: number;
+  /** The lower of both spend caps; null: none. */
+  readonly cap_micro: Int | null;
 }
 
+/** A calendar month, ms since 1970; `to` is its exclusive end. */
+interface Month {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** Spend caps of an account, and what it spent in the month that was asked for. */
+export interface SpendRow {
+  readonly account_id: number;
+  readonly own_cap_micro: Int | null;
+  readonly admin_cap_micro: Int | null;
+  /** The lower of both. */
+  readonly cap_micro: Int | null;
+  /** Percents of the cap, ascending, with commas between them. */
+  readonly warn_percents: string;
+  /** All rated usage of the month. */
+  readonly spent_micro: Int;
+  /** Number of the last rating. */
+  readonly settlement: number;
+  /** Beginning of the month of the last warning. */
+  readonly warned_from: number;
+  readonly warned_percent: number;
+  /** When the cap was reached, ms since 1970; null: it is not. */
+  readonly capped_at: number | null;
+}
+
+const CAP = `CASE WHEN own_cap_micro < coalesce(admin_cap_micro, own_cap_micro + 1) THEN own_cap_micro
+  ELSE admin_cap_micro END`;
+const IN_MONTH = `(SELECT CAST(coalesce(sum(cost_micro), 0) AS BIGINT) FROM usage_windows w
+  WHERE w.account_id = billing_accounts.account_id AND window_start >= ? AND window_start < ?)`;
+/**
+ * The counter, which each rating adds to, is used where it is as of the last rating; else the windows are
+ * summed: in a new month, and after a rating by a node of an earlier version, which did not count.
+ */
+const IS_COUNTED = 'spent_from = ? AND spent_settlement = settlement';
+const SPENT = `CASE WHEN ${IS_COUNTED} THEN spent_micro ELSE ${IN_MONTH} END`;
+const SPEND = `own_cap_micro, admin_cap_micro, ${CAP} AS cap_micro, warn_percents, ${SPENT} AS spent_micro,
+  settlement, warned_from, warned_percent, capped_at`;
+const ofMonth = ({ from, to }: Month) => [from, from, to];
+
 const ROWS = `SELECT account_id, plan, credits_micro, held_micro, written_off_micro, settlement,
-  state, exhausted_at, state_at
+  state, exhausted_at, state_at, ${CAP} AS cap_micro
   FROM billing_accounts JOIN accounts ON id = account_id`;
 
 /** Memory of machines that run, may run after an error, or are about to start or stop. */
@@ -41,8 +83,7 @@ export interface MemoryShares {
   readonly eachMb: number;
 }
 
-export interface CreditStateRow {
-  readonly account_id: number;
+export interface CreditStateRow extends SpendRow {
   readonly plan: string;
   readonly credits_micro: Int;
   readonly state: BillingState;
@@ -52,11 +93,28 @@ export interface CreditStateRow {
   readonly resume_due: number;
   /** In grace and suspended: whether credits were added since. */
   readonly is_topped_up: number;
-  /** Whether a machine runs, or a database is open, although the account is out of credits or blocked. */
+  /** Whether a machine runs, or a database is open, of an account without credits, capped or blocked. */
   readonly is_in_use: number;
   /** 0: an administrator suspended it, or it is closed. */
   readonly is_active: number;
   readonly is_closed: number;
+}
+
+/** A rating. `micro`: the cost of the windows of `month` in it. */
+interface Counted {
+  /** ms since 1970. */
+  readonly at: number;
+  readonly month: Month;
+  readonly micro: bigint;
+}
+
+interface SpendChange {
+  readonly ownCapMicro: Int | null;
+  readonly adminCapMicro: Int | null;
+  readonly warnPercents: string;
+  readonly cappedAt: number | null;
+  readonly warnedFrom: number;
+  readonly warnedPercent: number;
 }
 
 export interface CreditStateChange {
@@ -88,18 +146,22 @@ export interface BurningLine {
 
 /** Open databases. */
 const OPEN = "d.state IN ('ready', 'read_only')";
-const ROW = `SELECT account_id, plan, credits_micro, state, exhausted_at, grace_until, resume_due,
+const ROW = `SELECT account_id, plan, credits_micro, state, exhausted_at, grace_until, resume_due, ${SPEND},
   is_active, CASE WHEN closed_at IS NULL THEN 0 ELSE 1 END AS is_closed,
   CASE WHEN state IN ('grace', 'suspended') AND EXISTS (
     SELECT 1 FROM ledger_transfers
     WHERE credit = 'account:' || account_id AND seq > state_seq AND debit NOT LIKE 'held:%'
       AND debit NOT LIKE 'system:revenue-%')
   THEN 1 ELSE 0 END AS is_topped_up,
-  CASE WHEN (b.state = 'suspended' OR is_active = 0) AND (EXISTS (
-    SELECT 1 FROM usage_lines l WHERE l.account_id = b.account_id AND meter = 'vm.time' AND level > 0)
-  OR EXISTS (SELECT 1 FROM databases d WHERE d.account_id = b.account_id AND ${OPEN}))
+  CASE WHEN (billing_accounts.state = 'suspended' OR is_active = 0 OR capped_at IS NOT NULL) AND (EXISTS (
+    SELECT 1 FROM usage_lines l
+    WHERE l.account_id = billing_accounts.account_id AND meter = 'vm.time' AND level > 0)
+  OR EXISTS (SELECT 1 FROM databases d WHERE d.account_id = billing_accounts.account_id AND ${OPEN}))
   THEN 1 ELSE 0 END AS is_in_use
-  FROM billing_accounts b JOIN accounts ON id = account_id`;
+  FROM billing_accounts JOIN accounts ON id = account_id`;
+/** Accounts that each check of credits looks at, whatever they use. */
+const WATCHED = `(state <> 'ok' OR resume_due = 1 OR own_cap_micro IS NOT NULL OR admin_cap_micro IS NOT NULL
+  OR capped_at IS NOT NULL)`;
 
 export class BillingAccountStore {
   readonly #reads: Reads;
@@ -145,26 +207,63 @@ export class BillingAccountStore {
     return this.#reads.get(`${ROWS} WHERE account_id = ?`, accountId);
   }
 
-  /** Changes no row if another rating followed the one numbered `before`. */
-  countRating(accountId: number, before: number, at: number): Statement {
+  /**
+   * Changes no row if another rating followed the one numbered `before`. `micro`: what it adds to the windows
+   * of the month; must come before the statements that do so.
+   */
+  countRating({ account_id, settlement }: BillingRow, { at, month, micro }: Counted): Statement {
     return {
-      sql: `UPDATE billing_accounts SET settlement = settlement + 1, settled_at = ?
+      sql: `UPDATE billing_accounts SET settlement = settlement + 1, settled_at = ?,
+              spent_micro = ${SPENT} + ?, spent_from = ?, spent_settlement = settlement + 1
             WHERE account_id = ? AND settlement = ?`,
-      params: [at, accountId, before],
+      params: [at, ...ofMonth(month), micro, month.from, account_id, settlement],
     };
   }
 
-  findState(accountId: number): Awaitable<CreditStateRow | undefined> {
-    return this.#reads.get(`${ROW} WHERE account_id = ?`, accountId);
+  findState(accountId: number, month: Month): Awaitable<CreditStateRow | undefined> {
+    return this.#reads.get(`${ROW} WHERE account_id = ?`, ...ofMonth(month), accountId);
   }
 
-  /** Accounts whose credit state is not ok, or with machines to start, by id, after `after`. */
-  watched(after: number, limit: number): Awaitable<CreditStateRow[]> {
+  /**
+   * Accounts whose credit state is not ok, with machines to start, or with a spend cap, by id, after
+   * `after`.
+   */
+  watched(month: Month, after: number, limit: number): Awaitable<CreditStateRow[]> {
     return this.#reads.all(
-      `${ROW} WHERE (state <> 'ok' OR resume_due = 1) AND account_id > ? ORDER BY account_id LIMIT ?`,
+      `${ROW} WHERE ${WATCHED} AND account_id > ? ORDER BY account_id LIMIT ?`,
+      ...ofMonth(month),
       after,
       limit,
     );
+  }
+
+  findSpend(accountId: number, month: Month): Awaitable<SpendRow | undefined> {
+    return this.#reads.get(
+      `SELECT account_id, ${SPEND} FROM billing_accounts JOIN accounts ON id = account_id
+       WHERE account_id = ? AND closed_at IS NULL`,
+      ...ofMonth(month),
+      accountId,
+    );
+  }
+
+  /** Refuses if a rating, a warning or another cap came since the row was read. */
+  changeSpend(before: SpendRow, after: SpendChange): Statement {
+    const { cappedAt, warnedFrom, warnedPercent, ownCapMicro, adminCapMicro, warnPercents } = after;
+    // Resources that the cap stops start again below it.
+    const isDue = cappedAt !== null ? 1 : 0;
+    return {
+      sql: `UPDATE billing_accounts SET own_cap_micro = ?, admin_cap_micro = ?, warn_percents = ?, capped_at = ?,
+              warned_from = ?, warned_percent = ?,
+              resume_due = CASE WHEN CAST(? AS BIGINT) = 1 THEN 1 ELSE resume_due END
+            WHERE account_id = ? AND settlement = ? AND coalesce(capped_at, 0) = ? AND warned_from = ?
+              AND warned_percent = ? AND coalesce(own_cap_micro, -1) = ? AND coalesce(admin_cap_micro, -1) = ?`,
+      params: [
+        ...[ownCapMicro, adminCapMicro, warnPercents, cappedAt, warnedFrom, warnedPercent, isDue],
+        ...[before.account_id, before.settlement, before.capped_at ?? 0, before.warned_from],
+        ...[before.warned_percent, before.own_cap_micro ?? -1, before.admin_cap_micro ?? -1],
+      ],
+      expectChanges: 1,
+    };
   }
 
   /**
@@ -222,7 +321,8 @@ export class BillingAccountStore {
   /** Records that no machine is due to start. */
   resumed(accountId: number): Statement {
     return {
-      sql: "UPDATE billing_accounts SET resume_due = 0 WHERE account_id = ? AND state <> 'suspended'",
+      sql: `UPDATE billing_accounts SET resume_due = 0
+            WHERE account_id = ? AND state <> 'suspended' AND capped_at IS NULL`,
       params: [accountId],
     };
   }

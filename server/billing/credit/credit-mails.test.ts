@@ -27,10 +27,14 @@ test('who wants it is warned by mail, in the commit of the event', async () => {
   );
   const at = cloud.clock.now();
   const data = { state: 'low', credits: 1.5, burn_per_hour: 0.1, hours_left: 15 };
+  const spend = { month: '2026-01', cap: 5, spent: 4.5, resets_at: '2026-02-01 00:00:00' };
   const news = [
     { type: 'credits.low', data },
     { type: 'credits.exhausted', data: { ...data, credits: 0, grace_ends_at: '2026-01-02 00:00:00' } },
     { type: 'credits.restored', data: { ...data, credits: 20 } },
+    { type: 'billing.spend_warning', data: { ...spend, percent: 80 } },
+    { type: 'billing.spend_cap_reached', data: spend },
+    { type: 'billing.spend_cap_lifted', data: spend },
   ] as const;
   for (const one of news) await cloud.metadata.commit([...announce({ ...one, accountId, at })]);
   cloud.mail.queue.start();
@@ -42,6 +46,21 @@ test('who wants it is warned by mail, in the commit of the event', async () => {
       ['ada@example.org', 'Credits left: 1.5. At the current usage they last 15 hours.'],
       ['ada@example.org', 'Credits left: 0. Its machines run until 2026-01-02 00:00:00 UTC.'],
       ['ada@example.org', 'Credits left: 20.'],
+      [
+        'ada@example.org',
+        'Spent in 2026-01: 4.5 credits. Your spend cap: 5 credits. ' +
+          'At the cap, machines and databases are stopped; nothing is deleted.',
+      ],
+      [
+        'ada@example.org',
+        'Spent in 2026-01: 4.5 credits. Your spend cap: 5 credits. ' +
+          'Machines and databases are stopped and nothing new can be created; nothing is deleted. ' +
+          'They start again when the cap is raised, or at 2026-02-01 00:00:00 UTC.',
+      ],
+      [
+        'ada@example.org',
+        'Spent in 2026-01: 4.5 credits. Machines and databases that the spend cap stopped start again.',
+      ],
     ],
   );
 });

@@ -1,4 +1,4 @@
-/** Warnings of credits, by mail to accounts that want them. */
+/** Warnings of credits and of the spend cap, by mail to accounts that want them. */
 import type { MailText, Outbox } from '../../mail/outbox.ts';
 import type { CreditStatesDeps } from './credit-state.ts';
 
@@ -22,8 +22,9 @@ export function announceByMail(announce: Announce, outbox: Outbox, url: () => st
 }
 
 function creditMail({ type, data }: Pick<CreditNews, 'type' | 'data'>, url: string): MailText {
-  const left = `Credits left: ${data.credits}.`;
   const place = `${url}/billing\n`;
+  if (type.startsWith('billing.')) return spendMail({ type, data }, place);
+  const left = `Credits left: ${data.credits}.`;
   if (type === 'credits.restored')
     return { subject: 'Your account has credits again', text: `${left}\n\n${place}` };
   if (type === 'credits.exhausted') {
@@ -33,4 +34,22 @@ function creditMail({ type, data }: Pick<CreditNews, 'type' | 'data'>, url: stri
   }
   const hours = data.hours_left === null ? '' : ` At the current usage they last ${data.hours_left} hours.`;
   return { subject: 'Your account is running out of credits', text: `${left}${hours}\n\n${place}` };
+}
+
+function spendMail({ type, data }: Pick<CreditNews, 'type' | 'data'>, place: string): MailText {
+  const { month, cap, spent, percent, resets_at: resetsAt } = data;
+  const sums = `Spent in ${month}: ${spent} credits.`;
+  if (type === 'billing.spend_cap_lifted') {
+    const text = `${sums} Machines and databases that the spend cap stopped start again.`;
+    return { subject: 'Your account is below its spend cap again', text: `${text}\n\n${place}` };
+  }
+  const of = `${sums} Your spend cap: ${cap} credits.`;
+  if (type === 'billing.spend_warning') {
+    const text = `${of} At the cap, machines and databases are stopped; nothing is deleted.`;
+    return { subject: `Your account has spent ${percent} % of its spend cap`, text: `${text}\n\n${place}` };
+  }
+  const text =
+    `${of} Machines and databases are stopped and nothing new can be created; nothing is deleted. ` +
+    `They start again when the cap is raised, or at ${resetsAt} UTC.`;
+  return { subject: 'Your account has reached its spend cap', text: `${text}\n\n${place}` };
 }

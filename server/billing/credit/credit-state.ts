@@ -1,6 +1,7 @@
 /**
- * Tracks accounts that run out of credits or are blocked. An account low on credits is warned; then
- * its machines and databases get a grace period, are stopped, and continue once there are credits.
+ * Tracks accounts that run out of credits, reach their spend cap or are blocked. An account low on credits
+ * is warned; then its machines and databases get a grace period, are stopped, and continue once there are
+ * credits. At a spend cap they are stopped at once, and continue below a higher cap or in the next month.
  * Those of a suspended account are stopped at once, and continue when it is resumed; those of a
  * closed account are deleted. Each decision is stored before it takes effect, and every effect is
  * idempotent: after a crash the next tick continues.
@@ -14,6 +15,7 @@ import type { Prices } from '../catalog/prices.ts';
 import type { Holds } from '../metering/holds.ts';
 import { METER_NAMES, type MeterName } from '../metering/meters.ts';
 import type { Rating } from '../metering/rating.ts';
+import { monthOf } from '../metering/settlement.ts';
 import type { SteadyClock } from '../metering/steady-clock.ts';
 import type { UsageStore } from '../metering/usage-store.ts';
 import type {
@@ -32,6 +34,7 @@ import {
   rememberedPrices,
   unratedMicroOf,
 } from './credit.ts';
+import { type SpendEvent, type SpendStep, spendData, spendFactsOf, spendStepOf } from './spend-cap.ts';
 
 /** Stops and resumes an account's resources in one domain. Every method is idempotent. */
 export interface AccountStops {
@@ -61,7 +64,7 @@ export interface CreditStatesDeps {
   /** Statements that notify the account's webhooks, in the same commit. */
   readonly announce: (event: {
     readonly accountId: number;
-    readonly type: CreditEvent;
+    readonly type: CreditEvent | SpendEvent;
     readonly data: Readonly<Record<string, unknown>>;
     readonly at: number;
   }) => readonly Statement[];
@@ -76,6 +79,7 @@ interface Estimate {
   readonly state: BillingState;
   burnNano: bigint;
   freeMicro: bigint;
+  unratedMicro: bigint;
 }
 
 const PAGE_LINES = 1000;
@@ -107,16 +111,20 @@ export class CreditStates {
 
   /** Checks all accounts; rates and evaluates those whose state may have changed. */
   async tick(): Promise<void> {
-    const { store, steady } = this.#deps;
+    const { store, steady, clock } = this.#deps;
     const estimates = await this.#estimateAll();
+    const month = monthOf(clock.now());
     const doubtful: number[] = [];
     for (let after = 0; ; ) {
-      const rows = await store.watched(after, PAGE_ACCOUNTS);
+      const rows = await store.watched(month, after, PAGE_ACCOUNTS);
       for (const row of rows) {
-        const { burnNano = 0n, freeMicro = BigInt(row.credits_micro) } = estimates.get(row.account_id) ?? {};
+        const estimate = estimates.get(row.account_id);
+        const { burnNano = 0n, freeMicro = BigInt(row.credits_micro), unratedMicro = 0n } = estimate ?? {};
         estimates.delete(row.account_id);
         const facts = factsOf(row, { burnNano, freeMicro, steadyMs: steady.now() });
-        if (creditStateOf(facts) !== row.state) doubtful.push(row.account_id);
+        const spentMicro = BigInt(row.spent_micro) + unratedMicro;
+        const step = spendStepOf(spendFactsOf(row, month.from, spentMicro));
+        if (creditStateOf(facts) !== row.state || isNews(row, step)) doubtful.push(row.account_id);
         else if (mustEnforce(row)) this.#enforce(row.account_id);
         after = row.account_id;
       }
@@ -149,11 +157,14 @@ export class CreditStates {
 
   /** Rates an account and sets the state that is due. The consequences run in the background. */
   async evaluate(accountId: number): Promise<void> {
-    const { changes, store, rating, holds, steady } = this.#deps;
+    const { changes, store, rating, holds, steady, clock } = this.#deps;
     await rating.rateUsage(accountId);
     await changes.run(BACKGROUND, async (change) => {
-      const row = await store.findState(accountId);
+      const month = monthOf(clock.now());
+      const row = await store.findState(accountId, month);
       if (row === undefined) return;
+      const step = spendStepOf(spendFactsOf(row, month.from));
+      if (isNews(row, step)) change.addAll(this.#spendStatements(row, step), 'retry');
       const burnNano = await this.#burnOf(row);
       const freeMicro = BigInt(row.credits_micro);
       const after = creditStateOf(factsOf(row, { burnNano, freeMicro, steadyMs: steady.now() }));
@@ -165,7 +176,8 @@ export class CreditStates {
         const isPaid = row.state === 'grace' && after !== 'suspended';
         if (isPaid) change.addAll(await holds.refill(accountId), 'retry');
       }
-      const follows = isSame ? mustEnforce(row) : after === 'suspended' || row.state === 'suspended';
+      const isTurn = step.isCapped !== isCapped(row) || (!isSame && [after, row.state].includes('suspended'));
+      const follows = isTurn || (isSame && mustEnforce(row));
       if (follows) change.after(() => this.#enforce(accountId));
     });
   }
@@ -204,6 +216,34 @@ export class CreditStates {
     return [store.changeState(row.account_id, change), ...events];
   }
 
+  /** Stores the step with its events; refused when another node was faster. */
+  #spendStatements(row: CreditStateRow, { isCapped: isNow, warn }: SpendStep): Statement[] {
+    const { clock, store, announce } = this.#deps;
+    const at = clock.now();
+    const { from } = monthOf(at);
+    const warned = row.warned_from === from ? row.warned_percent : 0;
+    const changed = store.changeSpend(row, {
+      ownCapMicro: row.own_cap_micro,
+      adminCapMicro: row.admin_cap_micro,
+      warnPercents: row.warn_percents,
+      cappedAt: isNow ? (row.capped_at ?? at) : null,
+      warnedFrom: from,
+      warnedPercent: warn ?? warned,
+    });
+    const type = isNow ? 'billing.spend_cap_reached' : 'billing.spend_cap_lifted';
+    const events: { readonly type: SpendEvent; readonly percent: number | null }[] = [
+      ...(isNow === isCapped(row) ? [] : [{ type, percent: null } as const]),
+      ...(warn === null ? [] : [{ type: 'billing.spend_warning', percent: warn } as const]),
+    ];
+    const accountId = row.account_id;
+    return [
+      changed,
+      ...events.flatMap((one) =>
+        announce({ accountId, type: one.type, data: spendData(row, at, one.percent), at }),
+      ),
+    ];
+  }
+
   async #burnOf({ account_id, plan }: CreditStateRow): Promise<bigint> {
     const { usage, prices, clock } = this.#deps;
     await prices.load();
@@ -235,9 +275,12 @@ export class CreditStates {
           state,
           burnNano: 0n,
           freeMicro: BigInt(line.credits_micro),
+          unratedMicro: 0n,
         };
+        const unratedMicro = unratedMicroOf(line, { priceNano, steadyMs });
         estimate.burnNano += burnNanoOf(line, priceNano);
-        estimate.freeMicro -= unratedMicroOf(line, { priceNano, steadyMs });
+        estimate.freeMicro -= unratedMicro;
+        estimate.unratedMicro += unratedMicro;
         estimates.set(line.account_id, estimate);
       });
     }
@@ -300,8 +343,8 @@ export class CreditStates {
   }
 
   async #followUp(accountId: number): Promise<void> {
-    const { store, stops, changes } = this.#deps;
-    const row = await store.findState(accountId);
+    const { store, stops, changes, clock } = this.#deps;
+    const row = await store.findState(accountId, monthOf(clock.now()));
     if (row === undefined) return;
     const cause = stopCauseOf(row);
     if (cause !== null) {
@@ -336,10 +379,20 @@ function mustEnforce(row: CreditStateRow): boolean {
 }
 
 /** Why nothing of the account may run; null: it may. */
-function stopCauseOf({ is_closed, is_active, state }: CreditStateRow): StopCause | null {
+function stopCauseOf({ is_closed, is_active, state, capped_at }: CreditStateRow): StopCause | null {
   if (is_closed === 1) return 'account_closed';
   if (is_active === 0) return 'account_suspended';
-  return state === 'suspended' ? 'credits_exhausted' : null;
+  if (state === 'suspended') return 'credits_exhausted';
+  return capped_at === null ? null : 'spend_cap_reached';
+}
+
+function isCapped({ capped_at }: Pick<CreditStateRow, 'capped_at'>): boolean {
+  return capped_at !== null;
+}
+
+/** Whether the step changes what the row says, or is a warning that is due. */
+function isNews(row: CreditStateRow, step: SpendStep): boolean {
+  return step.isCapped !== isCapped(row) || step.warn !== null;
 }
 
 /** Without credits, no start would succeed. */

@@ -28,7 +28,12 @@ test('an account pays while a micro-credit is left; an unknown one never, nor on
     const changes = new Changes({ metadata });
     const rating = new Rating({ ...shared, changes, usage: new UsageStore(metadata) });
     const spendable = new Spendable({ ...shared, rating });
-    const credit = new Credit({ accounts, spendable, checks: { assertSound() {} } });
+    const credit = new Credit({
+      accounts,
+      spendable,
+      checks: { assertSound() {} },
+      caps: { assertBelow: async () => {} },
+    });
     const set = (micro: number | bigint) =>
       fixture.metadata.commit([
         { sql: 'UPDATE accounts SET credits_micro = ? WHERE id = ?', params: [micro, id] },
@@ -68,7 +73,12 @@ test('credits that are shown decide: an account is refused exactly when unrated 
   const fixture = await openBillingFixture({ creditsMicro: 100n });
   try {
     const { accounts, spendable, usage, holds, clock, metadata, rating } = fixture;
-    const credit = new Credit({ accounts, spendable, checks: { assertSound() {} } });
+    const credit = new Credit({
+      accounts,
+      spendable,
+      checks: { assertSound() {} },
+      caps: { assertBelow: async () => {} },
+    });
     const isRefused = (work: Promise<unknown>) =>
       work.then(
         () => false,

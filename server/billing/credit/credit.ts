@@ -30,6 +30,8 @@ interface CreditDeps {
     isAny(row: BillingRow): Promise<boolean>;
   };
   readonly checks: Pick<Checks, 'assertSound'>;
+  /** Asked for accounts with a cap only. */
+  readonly caps: { assertBelow(row: BillingRow): Promise<void> };
 }
 
 export class Credit {
@@ -42,14 +44,17 @@ export class Credit {
   /**
    * Throws `insufficient_credits` if no credits are left; also while the account is in grace or
    * suspended, until it gets credits. The message mentions `neededMicro`, which is not required.
-   * Usually one read.
+   * Throws `spend_cap_reached` if it has spent its cap of this month. Usually one read.
    */
   async assertCredit(accountId: number, neededMicro = 1n): Promise<void> {
-    const { accounts, spendable, checks } = this.#deps;
+    const { accounts, spendable, checks, caps } = this.#deps;
     checks.assertSound();
     const row = await accounts.find(accountId);
     const isOut = row?.state === 'grace' || row?.state === 'suspended';
-    if (!isOut && row !== undefined && (await spendable.isAny(row))) return;
+    if (!isOut && row !== undefined && (await spendable.isAny(row))) {
+      if (row.cap_micro !== null) await caps.assertBelow(row);
+      return;
+    }
     const { free } = await spendable.of(accountId);
     const available = toCredits(free > 0n ? free : 0n);
     const needed = toCredits(neededMicro);

@@ -14,17 +14,17 @@ const usedMicro = async (fixture: BillingFixture) => {
 };
 
 /** What the ledger booked as usage, whoever paid. */
-const bookedMicro = (fixture: BillingFixture) =>
-  BigInt(
-    fixture.metadata.get<{ sum: number | bigint }>(
-      `SELECT coalesce(sum(CASE code WHEN 'usage' THEN amount_micro ELSE -amount_micro END), 0) AS sum
-       FROM ledger_transfers WHERE code IN ('usage', 'usage_correction')`,
-    )?.sum ?? -1,
+const bookedMicro = async (fixture: BillingFixture) => {
+  const row = await fixture.metadata.get<{ sum: number | bigint }>(
+    `SELECT coalesce(sum(CASE code WHEN 'usage' THEN amount_micro ELSE -amount_micro END), 0) AS sum
+     FROM ledger_transfers WHERE code IN ('usage', 'usage_correction')`,
   );
+  return BigInt(row?.sum ?? -1);
+};
 
 async function assertSound(fixture: BillingFixture): Promise<void> {
   assert.equal((await fixture.ledger.verify()).problem, null);
-  assert.equal(await usedMicro(fixture), bookedMicro(fixture));
+  assert.equal(await usedMicro(fixture), await bookedMicro(fixture));
   const holds = await fixture.usageStore.holdsOf(1);
   const held = holds.reduce((sum, hold) => sum + BigInt(hold.amount_micro), 0n);
   assert.equal(BigInt((await fixture.row()).held_micro), held);
@@ -82,7 +82,7 @@ test('what an account cannot pay is taken from what it holds, then written off',
   clock.advance(2 * 3_600_000);
   await rating.rateUsage(1);
   assert.equal((await fixture.row()).held_micro, 0);
-  const unpaid = metadata.get<{ sum: number }>(
+  const unpaid = await metadata.get<{ sum: number }>(
     "SELECT sum(amount_micro) AS sum FROM ledger_transfers WHERE debit = 'system:write-offs'",
   );
   assert.equal(unpaid?.sum, 2 * 3_060_000 + 51_000 - 3_070_000);

@@ -12,7 +12,7 @@ import type { PriceQuestion, Prices } from '../catalog/prices.ts';
 import { addToWrittenOff, BillingAccountStore, type BillingRow } from '../credit/billing-account-store.ts';
 import { transferStatements } from '../ledger/ledger.ts';
 import { METERS, type Service } from './meters.ts';
-import { balancesOf, charge, hourOf, settle, spreadOverHours } from './settlement.ts';
+import { balancesOf, charge, hourOf, monthOf, settle, spreadOverHours } from './settlement.ts';
 import { type SteadyClock, ticksOf } from './steady-clock.ts';
 import {
   FIRST_LINE,
@@ -200,6 +200,8 @@ export class Rating {
       const { wallMs } = terms.moment;
       const statements: Statement[] = [];
       const owed = new Map<Service, bigint>();
+      const month = monthOf(wallMs);
+      let micro = 0n;
       let last: LineRow | undefined;
       let hasClosed = false;
       for (const line of lines) {
@@ -209,6 +211,7 @@ export class Rating {
           statements.push(...rating.windows.map((window) => usage.addToWindow(window)));
           statements.push(usage.storeRated(rating.rated));
           addTo(owed, line, rating.costMicro);
+          micro += costIn(month, rating.windows);
         }
         hasClosed ||= line.is_closed === 1;
         last = line;
@@ -218,12 +221,21 @@ export class Rating {
       if (statements.length > 0) {
         const bill = { owed, holds: await usage.holdsOf(accountId), at: wallMs };
         // Another rating ran, or the credits were spent, since they were read.
-        change.expect(accounts.countRating(accountId, account.settlement, wallMs), 'retry');
+        change.expect(accounts.countRating(account, { at: wallMs, month, micro }), 'retry');
         change.addAll([...statements, ...payments(account, bill)], 'retry');
       }
       return isEnd ? undefined : last;
     });
   }
+}
+
+/** The cost of the windows in a period, micro-credits. */
+export function costIn(
+  { from, to }: { readonly from: number; readonly to: number },
+  windows: readonly WindowRow[],
+): bigint {
+  const isIn = ({ window_start: at }: WindowRow) => at >= from && at < to;
+  return windows.reduce((sum, row) => (isIn(row) ? sum + BigInt(row.cost_micro) : sum), 0n);
 }
 
 /** One moment on both clocks, shared by all lines read together. */

@@ -21,7 +21,12 @@ beforeEach(async () => {
   fixture = await openBillingFixture();
   const { usage, prices, clock, metadata, accounts, holds, spendable } = fixture;
   const quotas = new Quotas({ ...fixture, store: new CatalogStore(metadata) });
-  const credit = new Credit({ accounts, spendable, checks: { assertSound() {} } });
+  const credit = new Credit({
+    accounts,
+    spendable,
+    checks: { assertSound() {} },
+    caps: { assertBelow: async () => {} },
+  });
   const deps = { usage, prices, quotas, accounts, credit, clock, rating: fixture.rating };
   charges = databaseCharges(deps);
   ofVms = vmCharges({ ...deps, holds });

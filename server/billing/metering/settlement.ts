@@ -66,6 +66,13 @@ export function hourOf(ms: number): number {
   return Math.floor(ms / HOUR_MS) * HOUR_MS;
 }
 
+/** The calendar month (UTC) of a moment, ms since 1970; `to` is its exclusive end. */
+export function monthOf(ms: number): { readonly from: number; readonly to: number } {
+  const date = new Date(ms);
+  const first = (months: number) => Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + months, 1);
+  return { from: first(0), to: first(1) };
+}
+
 /** Balances of one account, micro-credits. */
 export interface Balances {
   /** Available balance. */

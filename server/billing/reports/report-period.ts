@@ -2,7 +2,7 @@
 import { formatTime, readTime } from '../../platform/clock.ts';
 import { invalidField } from '../../platform/errors.ts';
 import { METERS, type MeterName } from '../metering/meters.ts';
-import { hourOf } from '../metering/settlement.ts';
+import { hourOf, monthOf } from '../metering/settlement.ts';
 
 export interface PeriodText {
   readonly from?: string | undefined;
@@ -62,12 +62,6 @@ const DAY = /^\d{4}-\d\d-\d\d$/;
 /** Like readTime(); a day means its start. */
 export function readDayOrTime(field: string, text: string): number {
   return readTime(field, DAY.test(text) ? `${text} 00:00:00` : text);
-}
-
-function monthOf(ms: number): Period {
-  const date = new Date(ms);
-  const first = (months: number) => Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + months, 1);
-  return { from: first(0), to: first(1) };
 }
 
 /** A number when a double holds the decimal exactly; otherwise the same decimal as text. */

@@ -130,7 +130,11 @@ export const STOPPED_BY_ADMINISTRATOR: Reason = {
 };
 
 /** Machines stopped for these reasons start again once the reason is gone. */
-export const PASSING_CAUSES: readonly StopCause[] = ['credits_exhausted', 'account_suspended'];
+export const PASSING_CAUSES: readonly StopCause[] = [
+  'credits_exhausted',
+  'spend_cap_reached',
+  'account_suspended',
+];
 
 /** Refuses a start in a blocked account, whoever requests it. */
 export function accountBlocked(): AppError {

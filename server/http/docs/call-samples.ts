@@ -180,6 +180,7 @@ export const CALL_SAMPLES: Readonly<Record<string, CallSample>> = {
   adminCreatePlan: { body: { name: 'pro', monthly_credits: 100, quotas: { vms: 20 } } },
   adminChangePlan: { ...PLAN, body: { monthly_credits: 200 } },
   adminDeletePlan: PLAN,
+  setSpendCap: { body: { cap: 100, warn_percent: [50, 80] } },
   adminSetPrice: { body: { meter: 'egress', price: 0.01 } },
   adminDrainNode: {
     instead:

@@ -42,8 +42,11 @@ const COMMON_ERRORS: readonly ErrorCode[] = [
 export function errorsOf(route: Route): ErrorCode[] {
   const errors = new Set<ErrorCode>(route.errors);
   if (asksForPassword(route) === 'refuse') errors.add('password_required');
-  // Every check for credits first checks that billing is consistent.
-  if (errors.has('insufficient_credits')) errors.add('billing_inconsistent');
+  // Every check for credits first checks that billing is consistent, and then the cap.
+  if (errors.has('insufficient_credits')) {
+    errors.add('billing_inconsistent');
+    errors.add('spend_cap_reached');
+  }
   errors.add('rate_limited');
   errors.add('internal_error');
   errors.add('shutting_down');

@@ -14,6 +14,7 @@ import { webhooksQuery } from './queries.ts';
 const words = text.webhooks;
 const EVENTS = [
   ...['*', 'bucket.objects_expired', 'credits.low', 'credits.exhausted', 'credits.restored'],
+  ...['billing.spend_warning', 'billing.spend_cap_reached', 'billing.spend_cap_lifted'],
   ...['database.created', 'database.deleted', 'database.failed', 'database.read_only', 'database.resumed'],
   ...['audit.*', 'audit.done', 'audit.refused', 'audit.failed'],
   ...['database.suspended', 'vm.started', 'vm.stopped', 'vm.failed', 'vm.deleted'],

@@ -1,0 +1,3 @@
+import { testSpendCaps } from '../../testing/spend-caps.conformance.ts';
+
+testSpendCaps('SQLite', { open: async () => ({}) });

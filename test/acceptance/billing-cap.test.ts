@@ -1,0 +1,137 @@
+/** A spend cap per account: set, told, reached under a running machine, and lifted; also across a kill. */
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { CheckedClient } from '../harness/checked-client.ts';
+import type { Account } from '../harness/client.ts';
+import { ADMIN_KEY, CloudProcess } from '../harness/cloud-process.ts';
+import { eventually } from '../harness/waiting.ts';
+import { WebhookReceiver } from '../harness/webhook-receiver.ts';
+import { cannotRunGuests, idleImage, newVm, removeAll } from './vms-kit.ts';
+
+let cloud: CloudProcess;
+let client: CheckedClient;
+before(async () => {
+  // Caps are looked at as often as the grace of credits is long.
+  const env = {
+    CLOUDLET_CREDIT_GRACE_SECONDS: '1',
+    CLOUDLET_VM_GRACE_SECONDS: '1',
+    CLOUDLET_FETCH_ALLOW: '127.0.0.0/8',
+  };
+  cloud = await CloudProcess.start({ env });
+  client = await CheckedClient.open(cloud.api);
+});
+after(() => cloud.stop());
+
+const PATCH = (json: object) => ({ method: 'PATCH', json });
+const setCap = (user: CheckedClient, json: object) => user.expect(200, '/api/billing/cap', PATCH(json));
+const byAdmin = (account: Account, spend_cap: number | null) =>
+  client.as(ADMIN_KEY).expect(200, `/api/admin/accounts/${account.id}`, PATCH({ spend_cap }));
+
+describe('a cap', () => {
+  test('is the lower of the owner’s and an administrator’s, and says what is refused', async () => {
+    const account = await client.register();
+    const user = client.as(account.api_key);
+    const none = await user.expect(200, '/api/billing/cap');
+    assert.deepEqual(
+      [none.cap, none.own_cap, none.administrator_cap, none.percent, none.is_reached, none.warn_percent],
+      [null, null, null, null, false, [50, 80]],
+    );
+    const own = await setCap(user, { cap: 3, warn_percent: [90, 25] });
+    assert.deepEqual([own.cap, own.warn_percent, own.percent], [3, [25, 90], 0]);
+    assert.equal((await byAdmin(account, 2)).spend_cap, 2);
+    const both = await user.expect(200, '/api/billing/cap');
+    assert.deepEqual([both.cap, both.own_cap, both.administrator_cap], [2, 3, 2]);
+    const seen = await client.as(ADMIN_KEY).expect(200, `/api/admin/accounts/${account.id}/spend-cap`);
+    assert.deepEqual([seen.account_id, seen.cap], [account.id, 2]);
+    // The owner cannot raise it above the administrator's.
+    assert.equal((await setCap(user, { cap: 1000 })).cap, 2);
+    assert.equal((await setCap(user, { cap: null })).cap, 2);
+    await byAdmin(account, 0);
+    const problem = await user.refused(402, 'spend_cap_reached', [
+      '/api/buckets',
+      { json: { name: 'no-more' } },
+    ]);
+    assert.deepEqual([problem.cap, problem.spent], [0, 0]);
+    assert.match(problem.hint, /^Reading, exporting, stopping and deleting still work; .* administrator/);
+    await byAdmin(account, null);
+    await user.expect(201, '/api/buckets', { json: { name: 'no-more' } });
+  });
+
+  test('is refused with what is wrong with it', async () => {
+    const user = client.as((await client.register()).api_key);
+    const wrong = [
+      ...[{ cap: -1 }, { cap: '3' }, { cap: 0.0000001 }, { cap: 2e9 }],
+      ...[{ warn_percent: [0] }, { warn_percent: [100] }, { warn_percent: [50, 50] }, { limit: 3 }],
+    ];
+    for (const json of wrong) await user.refused(400, 'invalid_request', ['/api/billing/cap', PATCH(json)]);
+    await client.as(ADMIN_KEY).refused(404, 'account_not_found', ['/api/admin/accounts/999999/spend-cap']);
+  });
+});
+
+describe('a machine whose account reaches its cap', { skip: cannotRunGuests() }, () => {
+  let user: CheckedClient;
+  let vm: string;
+  let hook: WebhookReceiver;
+  before(async () => {
+    const account = await client.register();
+    user = client.as(account.api_key);
+    hook = await WebhookReceiver.open();
+    await user.expect(201, '/api/webhooks', { json: { url: hook.url, events: ['*'] } });
+    vm = await newVm(user, await idleImage(client.as(ADMIN_KEY)));
+  });
+  after(async () => {
+    await removeAll(user);
+    await hook.close();
+  });
+  const types = () => hook.received.map(({ body }) => String(JSON.parse(body).type));
+  const spendEvents = () => types().filter((type) => type.startsWith('billing.'));
+  const vmIs = (wanted: string) =>
+    eventually(`a machine that is ${wanted}`, async () => {
+      const found = await user.expect(200, vm);
+      return found.state === wanted && found;
+    });
+
+  test('is stopped; nothing is deleted, and nothing new begins', async () => {
+    await user.expect(201, '/api/buckets', { json: { name: 'kept' } });
+    const { body } = await user.upload('kept', 'a.txt', 'mine');
+    await setCap(user, { cap: 0.00005, warn_percent: [40] });
+    await user.expect(200, `${vm}/start`, { method: 'POST' });
+    const { expected_at } = await user.expect(200, '/api/billing/cap');
+    assert.ok(expected_at === null || expected_at > '2000', 'it is seconds away');
+    assert.equal((await vmIs('stopped')).state_reason.code, 'spend_cap_reached');
+    const cap = await user.expect(200, '/api/billing/cap');
+    const usage = await user.expect(200, '/api/billing/usage');
+    assert.equal(cap.spent, usage.total_cost, 'one number');
+    assert.deepEqual([cap.is_reached, cap.expected_at], [true, null]);
+    assert.ok(cap.reached_since !== null && cap.percent >= 100);
+    for (const call of [
+      [`${vm}/start`, { method: 'POST' }],
+      ['/api/buckets', { json: { name: 'more' } }],
+      ['/api/vms', { json: { name: 'm', instance_type: 't2.micro' } }],
+      ['/api/databases', { json: { name: 'd' } }],
+    ] as const)
+      await user.refused(402, 'spend_cap_reached', [...call]);
+    assert.equal((await user.upload('kept', 'b.txt', 'more')).status, 402);
+    assert.equal(String(await user.download(body.object_id)), 'mine');
+    await eventually('both events', async () => spendEvents().length >= 2);
+    assert.deepEqual(spendEvents(), ['billing.spend_warning', 'billing.spend_cap_reached']);
+  });
+
+  test('stays stopped across a kill, is told once, and starts with a higher cap', async () => {
+    await cloud.crash();
+    await cloud.start();
+    client = await CheckedClient.open(cloud.api);
+    user = client.as(user.key);
+    await eventually('the cap is looked at', async () => {
+      const cap = await user.expect(200, '/api/billing/cap');
+      return cap.is_reached && cap.reached_since !== null;
+    });
+    assert.equal((await user.expect(200, vm)).state, 'stopped');
+    await setCap(user, { cap: 5 });
+    await vmIs('running');
+    await eventually('the event', async () => spendEvents().includes('billing.spend_cap_lifted'));
+    const told = ['billing.spend_warning', 'billing.spend_cap_reached', 'billing.spend_cap_lifted'];
+    assert.deepEqual(spendEvents(), told);
+    await user.expect(200, `${vm}/stop?force=true`, { method: 'POST' });
+  });
+});
