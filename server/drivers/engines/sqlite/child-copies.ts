@@ -6,6 +6,7 @@ import type { Handler } from '../../engine-children/child-call.ts';
 import { makeOfText, RefusedText } from './sql-text.ts';
 import type { TenantConnections } from './tenant-connections.ts';
 import { numberOf, openTenantFile } from './tenant-file.ts';
+import { NO_VECTOR_INDEX } from './vectors.ts';
 
 /** More than any file has. */
 const ALL_PAGES = 2 ** 31 - 1;
@@ -61,9 +62,10 @@ function asOneFile(path: string): void {
  */
 export const checkHandler: Handler = async ({ head }) => {
   const sizeLimit = { sizeLimitBytes: Number(head.sizeLimitBytes), mayGrow: true };
+  let passedOver: readonly string[] = [];
   try {
-    const isAdded = head.isAdded === true;
-    if (typeof head.text === 'string') await makeOfText(head.text, String(head.file), { sizeLimit, isAdded });
+    const how = { sizeLimit, isAdded: head.isAdded === true, lenient: head.lenient === true };
+    if (typeof head.text === 'string') passedOver = await makeOfText(head.text, String(head.file), how);
   } catch (error) {
     if (isFull(error instanceof RefusedText ? (error.cause ?? error) : error)) {
       if (hostSpace.limitFor(0, sizeLimit.sizeLimitBytes) < sizeLimit.sizeLimitBytes)
@@ -79,7 +81,8 @@ export const checkHandler: Handler = async ({ head }) => {
     sessions: 'single',
   });
   try {
-    return { head: { fault: faultIn(database) } };
+    const leftOut = passedOver.map((text) => ({ text: text.trim(), reason: NO_VECTOR_INDEX }));
+    return { head: { fault: faultIn(database), leftOut } };
   } finally {
     database.close();
   }

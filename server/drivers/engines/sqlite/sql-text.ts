@@ -8,6 +8,7 @@ import { NO_STATEMENT } from '../../../databases/text-start.ts';
 import type { SizeLimit } from '../../engine-children/child-call.ts';
 import { loadAuthorizer } from './authorizer.ts';
 import { LIMITS, limitSize, PAGE_BYTES } from './tenant-file.ts';
+import { defineVectorFunctions, dropVectorParts, vectorIndexOf } from './vectors.ts';
 
 const PIECE_BYTES = 256 * 1024;
 /** SQLite's own limit. */
@@ -28,13 +29,18 @@ export interface MakingHow {
   readonly sizeLimit: SizeLimit;
   /** The file is there, and the text has rows for its tables. */
   readonly isAdded: boolean;
+  /** Indexes of vectors are left out, not refused. */
+  readonly lenient: boolean;
 }
 
 /**
  * Converts the text `from`, which is removed, into the new file `to`, or adds its rows. Throws RefusedText
- * with the line of a statement that fails. Check the file like an uploaded one.
+ * with the line of a statement that fails. Check the file like an uploaded one. Resolves with the statements
+ * that are left out.
  */
-export async function makeOfText(from: string, to: string, { sizeLimit, isAdded }: MakingHow): Promise<void> {
+export async function makeOfText(from: string, to: string, how: MakingHow): Promise<readonly string[]> {
+  const { sizeLimit, isAdded, lenient } = how;
+  const leftOut: string[] = [];
   const database = new DatabaseSync(to, {
     allowExtension: false,
     // The dump of a virtual table writes its parts.
@@ -49,8 +55,14 @@ export async function makeOfText(from: string, to: string, { sizeLimit, isAdded 
     limitSize(database, sizeLimit);
     database.exec('BEGIN');
     const passedOver = isAdded ? intoParts(database) : OWN_TABLE;
+    defineVectorFunctions(database);
     database.setAuthorizer(loadAuthorizer);
-    const hasEnd = await runAll(database, from, passedOver);
+    const isPassedOver = (text: string) => {
+      if (!lenient || vectorIndexOf(text) === undefined) return passedOver.test(text);
+      leftOut.push(text);
+      return true;
+    };
+    const hasEnd = await runAll(database, from, isPassedOver);
     if (hasEnd === null) throw new RefusedText(NO_STATEMENT);
     if (!hasEnd)
       throw new RefusedText(
@@ -58,7 +70,13 @@ export async function makeOfText(from: string, to: string, { sizeLimit, isAdded 
       );
     database.setAuthorizer(null);
     if (isAdded) keepLastOfEach(database);
+    if (leftOut.length > 0)
+      dropVectorParts(
+        database,
+        leftOut.flatMap((text) => vectorIndexOf(text) ?? []),
+      );
     database.exec('COMMIT');
+    return leftOut;
   } finally {
     database.close();
     rmSync(from, { force: true });
@@ -85,7 +103,11 @@ function intoParts(database: DatabaseSync): RegExp {
 }
 
 /** Whether each transaction of the text has its end; null: there is no statement. */
-async function runAll(database: DatabaseSync, path: string, passedOver: RegExp): Promise<boolean | null> {
+async function runAll(
+  database: DatabaseSync,
+  path: string,
+  isPassedOver: (text: string) => boolean,
+): Promise<boolean | null> {
   const decoder = new StringDecoder('utf8');
   let rest = '';
   let line = 1;
@@ -101,7 +123,7 @@ async function runAll(database: DatabaseSync, path: string, passedOver: RegExp):
       line += linesIn(rest.slice(at, begin));
       isEmpty &&= NOTHING.test(text);
       if (boundary !== null) isOpen = inTransaction(text, boundary, line);
-      else if (!passedOver.test(text) && !VACUUM.test(text)) runOne(database, text, line);
+      else if (!isPassedOver(text) && !VACUUM.test(text)) runOne(database, text, line);
       line += linesIn(text);
       at = begin + text.length;
     }

@@ -5,6 +5,7 @@ import { hostSpace } from '../../../../libs/sqlite/index.ts';
 import type { SizeLimit } from '../../engine-children/child-call.ts';
 import { authorizer, type Sessions } from './authorizer.ts';
 import { harmless } from './harmless-pragmas.ts';
+import { defineVectorFunctions, withVectorHint } from './vectors.ts';
 
 export const PAGE_BYTES = 4096;
 /** Size of the log file kept after a checkpoint, bytes. */
@@ -28,7 +29,7 @@ class TenantDatabase extends DatabaseSync {
     try {
       return super.prepare(harmless(sql), options);
     } catch (error) {
-      if (!MADE_IF_MISSING.test(sql) || !this.#hasPart(error)) throw error;
+      if (!MADE_IF_MISSING.test(sql) || !this.#hasPart(error)) throw withVectorHint(error);
       return super.prepare(CHANGES_NOTHING, options);
     }
   }
@@ -76,6 +77,7 @@ export function openTenantFile(path: string, options: OpenOptions): DatabaseSync
     }
     database.exec('PRAGMA journal_mode = WAL');
     limitSize(database, options);
+    defineVectorFunctions(database);
     if (options.queryOnly) database.exec('PRAGMA query_only = ON');
     database.setAuthorizer(authorizer(options.sessions));
     return database;
