@@ -238,4 +238,48 @@ describe('Firefox', { skip: notInstalled('firefox-esr') }, () => {
     }
     assert.deepEqual(firefox.complaints, []);
   });
+
+  test('edits a document of MongoDB with the keyboard, and takes no number for another', async () => {
+    const owner = await signIn(firefox, cloud, 'editor');
+    const { body: made } = await owner.call('/api/databases', {
+      json: { name: 'papers', engine: 'mongodb' },
+    });
+    const path = `/api/databases/${made.database_id}/rows`;
+    const values = { _id: 'first', n: 1 };
+    const body = { json: { table: 'notes', changes: [{ action: 'insert', values }] } };
+    assert.equal(
+      (
+        await owner.call(`/api/databases/${made.database_id}/query`, {
+          json: { command: { create: 'notes' }, read_only: false },
+        })
+      ).status,
+      200,
+    );
+    assert.equal((await owner.call(`${path}/change`, body)).status, 200);
+    await firefox.goto(`${cloud.api}/databases/${made.database_id}?tab=tables`);
+    const edit = `document.querySelector('[aria-label="Edit first"]')`;
+    await holds(firefox, 'the document is there', `${edit} !== null`);
+    await firefox.evaluate(`${edit}.focus()`);
+    await firefox.press('Enter');
+    await focused(firefox, '[role=dialog] textarea');
+    await firefox.press('Control+a');
+    await firefox.type('{"_id":"first","n":9007199254740993,"d":1.0}');
+    await firefox.press('Control+Enter');
+    await firefox.says('Review 1 change');
+    const review = `[...document.querySelectorAll('button')].find((each) => each.innerText === 'Review 1 change')`;
+    await firefox.evaluate(`${review}.focus()`);
+    await firefox.press('Enter');
+    await firefox.says('"update":"notes"');
+    await holds(firefox, 'Cancel has the focus', `document.activeElement.innerText === 'Cancel'`);
+    await firefox.press('Tab');
+    await firefox.press('Enter');
+    await firefox.says('1 row changed');
+    const { body: page } = await owner.call(`${path}/read`, { json: { table: 'notes' } });
+    assert.deepEqual(page.rows[0][0], {
+      _id: 'first',
+      n: { $numberLong: '9007199254740993' },
+      d: { $numberDouble: '1.0' },
+    });
+    assert.deepEqual(firefox.complaints, []);
+  });
 });

@@ -63,11 +63,11 @@ export function LoadPart({ database, engine }: LoadProps) {
     setFile(null);
     load.reset();
   };
-  const hasRows = file !== null && engine.traits.language === 'sql' && ROWS.test(file.name);
+  const hasRows = file !== null && ROWS.test(file.name);
   return (
     <Part
       title={words.load}
-      lead={engine.traits.language === 'sql' ? `${words.loadLead} ${words.loadRows}` : words.loadLead}
+      lead={`${words.loadLead} ${engine.traits.language === 'sql' ? words.loadRows : words.loadDocuments}`}
       action={
         <FileButton onChange={setFile}>
           {(props) => (
@@ -78,7 +78,14 @@ export function LoadPart({ database, engine }: LoadProps) {
         </FileButton>
       }
     >
-      {hasRows && <ImportDialog database={database} file={file} onClose={() => setFile(null)} />}
+      {hasRows && (
+        <ImportDialog
+          database={database}
+          file={file}
+          hasDocuments={engine.traits.language === 'documents'}
+          onClose={() => setFile(null)}
+        />
+      )}
       {loaded !== null && loaded.left_out > 0 && <LeftOut loaded={loaded} />}
       <Confirm
         isOpen={file !== null && !hasRows}

@@ -31,9 +31,11 @@ interface DatabaseSearch {
   readonly view?: 'structure';
   readonly where?: readonly DatabaseRowFilter[];
   readonly by?: DatabaseRowSort;
+  /** A filter of MongoDB, as typed. */
+  readonly match?: string;
 }
 
-function databaseSearch({ tab, span, table, view, ...rows }: Record<string, unknown>): DatabaseSearch {
+function databaseSearch({ tab, span, table, view, match, ...rows }: Record<string, unknown>): DatabaseSearch {
   const [where, by] = [filtersOf(rows.where), sortOf(rows.by)];
   const knownTab = DATABASE_TABS.find((one) => one === tab);
   const knownSpan = SPANS.find((one) => one === span);
@@ -44,6 +46,7 @@ function databaseSearch({ tab, span, table, view, ...rows }: Record<string, unkn
     ...(view === 'structure' ? { view } : {}),
     ...(where === undefined ? {} : { where }),
     ...(by === undefined ? {} : { by }),
+    ...(typeof match === 'string' ? { match } : {}),
   };
 }
 

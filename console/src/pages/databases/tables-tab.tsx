@@ -16,7 +16,6 @@ import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { Database, DatabaseEngine, DatabaseTable } from '../../../../sdk/index.ts';
-import { cloud } from '../../cloud.ts';
 import { lazyPart } from '../../parts/lazy-part.tsx';
 import { Empty, Loaded } from '../../parts/page.tsx';
 import { sayBytes } from '../../parts/say.ts';
@@ -26,12 +25,15 @@ import { text } from '../../texts/text.ts';
 import classes from './databases.module.css';
 import { type Grammar, grammarOf } from './queries/grammar.ts';
 import { tablesQuery } from './queries/queries.ts';
-import { ResultGrid } from './queries/result-grid.tsx';
-import { bodyOf, nameOf, selectOf } from './queries/run.ts';
+import { nameOf } from './queries/run.ts';
 
 const words = text.databases.tables;
 const RowsView = lazyPart(
   () => import('./rows/rows-view.tsx').then((made) => made.RowsView),
+  <Group h={320} aria-busy="true" />,
+);
+const DocumentsView = lazyPart(
+  () => import('./documents/documents-view.tsx').then((made) => made.DocumentsView),
   <Group h={320} aria-busy="true" />,
 );
 const COLUMNS: readonly Column<DatabaseTable['columns'][number]>[] = [
@@ -119,7 +121,10 @@ function Tables({ database, grammar, tables, onRefresh }: TablesProps) {
               description={table.type === 'view' ? words.isView : undefined}
               onClick={() =>
                 navigate({
-                  search: ({ where: _, by: __, ...before }) => ({ ...before, table: nameOf(table) }),
+                  search: ({ where: _, by: __, match: ___, ...before }) => ({
+                    ...before,
+                    table: nameOf(table),
+                  }),
                   replace: true,
                 })
               }
@@ -184,19 +189,8 @@ function OneTable({ database, grammar, table }: OneTableProps) {
 }
 
 function Rows({ database, grammar, table }: OneTableProps) {
-  if (grammar === 'documents') return <Documents database={database} grammar={grammar} table={table} />;
+  if (grammar === 'documents') return <DocumentsView database={database} table={table} key={nameOf(table)} />;
   return <RowsView database={database} table={table} key={nameOf(table)} />;
-}
-
-const FIRST_DOCUMENTS = 100;
-
-function Documents({ database: { database_id: id }, grammar, table }: OneTableProps) {
-  const statement = selectOf(grammar, table, { limit: FIRST_DOCUMENTS });
-  const rows = useQuery({
-    queryKey: ['databases', id, 'tables', nameOf(table), statement],
-    queryFn: ({ signal }) => cloud.queryDatabase(id, bodyOf(grammar, statement, true), { signal }),
-  });
-  return <Loaded query={rows}>{(page) => <ResultGrid result={page} />}</Loaded>;
 }
 
 function Made({ table }: { table: DatabaseTable }) {

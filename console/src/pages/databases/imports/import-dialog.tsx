@@ -33,6 +33,8 @@ const TYPING_MS = 400;
 interface ImportProps {
   readonly database: Database;
   readonly file: File;
+  /** Whether JSON becomes documents, which are stored as they are. */
+  readonly hasDocuments: boolean;
   readonly onClose: () => void;
 }
 
@@ -54,7 +56,7 @@ export function ImportDialog(props: ImportProps) {
   );
 }
 
-function Import({ database: { database_id: id }, file, onClose }: ImportProps) {
+function Import({ database: { database_id: id }, file, hasDocuments, onClose }: ImportProps) {
   const [asked, setAsked] = useState<Asked>({ table: tableOf(file.name), empty: 'unquoted' });
   const [choices, setChoices] = useState<Choices>({});
   const [percent, setPercent] = useState(0);
@@ -86,8 +88,12 @@ function Import({ database: { database_id: id }, file, onClose }: ImportProps) {
   return (
     <Stack>
       <TextInput
-        label={words.table}
-        description={shown.data === undefined ? ' ' : words.target(shown.data.created)}
+        label={hasDocuments ? words.collection : words.table}
+        description={
+          shown.data === undefined
+            ? ' '
+            : (hasDocuments ? words.intoCollection : words.target)(shown.data.created)
+        }
         value={asked.table}
         onChange={({ currentTarget }) => setAsked({ ...asked, table: currentTarget.value })}
       />
@@ -95,7 +101,11 @@ function Import({ database: { database_id: id }, file, onClose }: ImportProps) {
         {(plan) => (
           <>
             {plan.format === 'csv' && <CsvChoices plan={plan} asked={asked} onChange={setAsked} />}
-            <Columns plan={plan} choices={choices} onChange={setChoices} />
+            {hasDocuments && plan.format === 'json' ? (
+              <Text size="sm">{words.whole}</Text>
+            ) : (
+              <Columns plan={plan} choices={choices} onChange={setChoices} />
+            )}
           </>
         )}
       </Loaded>
@@ -178,7 +188,6 @@ function Columns({ plan, choices, onChange }: ColumnsProps) {
               key={column.field}
               column={column}
               choice={choices[column.field]}
-              isNew={plan.created}
               examples={plan.sample.slice(0, EXAMPLES).map((row) => row[at])}
               onChange={(next) => onChange({ ...choices, [column.field]: next })}
             />
@@ -192,12 +201,11 @@ function Columns({ plan, choices, onChange }: ColumnsProps) {
 interface ColumnRowProps {
   readonly column: DatabaseImportColumn;
   readonly choice: Choices[string] | undefined;
-  readonly isNew: boolean;
   readonly examples: readonly unknown[];
   readonly onChange: (choice: NonNullable<Choices[string]> | null) => void;
 }
 
-function ColumnRow({ column: { field, name, type }, choice, isNew, examples, onChange }: ColumnRowProps) {
+function ColumnRow({ column: { field, name, type }, choice, examples, onChange }: ColumnRowProps) {
   const isOut = choice === null || (choice === undefined && name === null);
   return (
     <Table.Tr>
@@ -218,7 +226,7 @@ function ColumnRow({ column: { field, name, type }, choice, isNew, examples, onC
         />
       </Table.Td>
       <Table.Td>
-        {isNew && (
+        {type !== null && (
           <NativeSelect
             size="xs"
             aria-label={words.typeOf(field)}

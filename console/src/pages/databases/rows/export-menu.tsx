@@ -7,13 +7,16 @@ import { Refused } from '../../../parts/forms/warning.tsx';
 import { rowsText as words } from '../../../texts/rows-text.ts';
 
 const FORMATS = ['csv', 'jsonl', 'sql'] as const;
+const OF_DOCUMENTS = ['csv', 'jsonl'] as const;
 
 interface ExportMenuProps {
   readonly id: string;
   readonly table: DatabaseTable;
+  /** Default: rows. */
+  readonly hasDocuments?: boolean;
 }
 
-export function ExportMenu({ id, table: { name, schema } }: ExportMenuProps) {
+export function ExportMenu({ id, table: { name, schema }, hasDocuments = false }: ExportMenuProps) {
   const download = useDownloads();
   const target = schema === null ? { table: name } : { table: name, schema };
   return (
@@ -30,7 +33,7 @@ export function ExportMenu({ id, table: { name, schema } }: ExportMenuProps) {
           </Button>
         </Menu.Target>
         <Menu.Dropdown>
-          {FORMATS.map((format) => (
+          {(hasDocuments ? OF_DOCUMENTS : FORMATS).map((format) => (
             <Menu.Item
               key={format}
               onClick={() => download.mutate(async () => ['exportDatabaseRows', [id], { ...target, format }])}

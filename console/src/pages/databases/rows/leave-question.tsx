@@ -4,7 +4,7 @@ import { Confirm } from '../../../parts/forms/dialog.tsx';
 import { rowsText as words } from '../../../texts/rows-text.ts';
 
 /** A filter and an order keep the changes. */
-const KEPT_BY = new Set(['where', 'by']);
+const KEPT_BY = new Set(['where', 'by', 'match']);
 
 interface Place {
   readonly pathname: string;

@@ -26,6 +26,7 @@ export const databaseCare = {
   load: 'Load',
   loadLead: 'Replaces all data with a dump. If the dump cannot be loaded, the data stays unchanged.',
   loadRows: 'A CSV or JSON file adds its rows to a table instead.',
+  loadDocuments: 'A CSV or JSON file adds its documents to a collection instead.',
   loadChoose: 'Choose dump',
   loadAsk: (file: string) => `Load ${file}?`,
   loadAskLead: (name: string) => `All data in ${name} is replaced.`,

@@ -4,6 +4,11 @@ import { counted } from '../counted.ts';
 export const imports = {
   title: (file: string) => `Import ${file}`,
   table: 'Table',
+  collection: 'Collection',
+  intoCollection: (isNew: boolean) =>
+    isNew
+      ? 'There is no such collection: it will be created.'
+      : 'The documents are added to this collection.',
   target: (isNew: boolean) =>
     isNew ? 'There is no such table: it will be created.' : 'The rows are added to this table.',
   separator: 'Separator',
@@ -14,6 +19,7 @@ export const imports = {
   meanings: { unquoted: 'NULL, but "" is empty text', null: 'NULL', text: 'Empty text' },
   header: 'First row has the names',
   columns: 'Columns',
+  whole: 'The objects of this file are stored as they are, as Extended JSON.',
   field: 'In the file',
   column: 'Column',
   columnOf: (field: string) => `Column for ${field}`,

@@ -1,0 +1,41 @@
+/** The documents of a collection. */
+import { count, counted } from '../counted.ts';
+
+export const documents = {
+  filter: 'Filter of MongoDB',
+  sortBy: 'Sort by',
+  direction: 'Direction',
+  ascending: 'Ascending',
+  descending: 'Descending',
+  apply: 'Apply',
+  listOf: (collection: string) => `Documents of ${collection}`,
+  total: (documents: number) => counted(documents, 'document'),
+  atLeast: (documents: number) => `at least ${counted(documents, 'document')}; counting all takes too long`,
+  reading: 'Reading…',
+  none: 'No documents match.',
+  refresh: 'Read again',
+  more: 'More documents',
+  moreMembers: (members: number) => `${count(members)} more`,
+  list: (values: number) => `Array(${count(values)})`,
+  object: (fields: number) => `Object(${count(fields)})`,
+  add: 'Add document',
+  addTitle: 'New document',
+  edit: 'Edit',
+  editOf: (id: string) => `Edit ${id}`,
+  editTitle: (id: string) => `Document ${id}`,
+  copy: 'Copy',
+  copyOf: (id: string) => `Copy ${id} as a new document`,
+  delete: 'Delete',
+  deleteOf: (id: string) => `Delete ${id}`,
+  keepStored: 'Keep',
+  newId: 'gets an _id',
+  marks: { new: 'new', changed: 'changed', deleted: 'to be deleted' },
+  editor: 'Extended JSON',
+  editorLead:
+    'Extended JSON keeps the types: a whole number is an Int32, {"$numberLong": "7"} an Int64, {"$date": "2026-02-03T04:05:06Z"} a date. Nothing runs before you review it.',
+  keep: 'Keep change',
+  large: (size: string) => `${size}: too large to be shown`,
+  largeLead: (size: string) =>
+    `This document has ${size}, and only its _id is read here. The export has all of it.`,
+  viewReadOnly: 'This is a view: its documents are read-only.',
+};
