@@ -1,6 +1,7 @@
 /** Commands that list buckets and objects, and create and delete buckets. */
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
+import { CloudError } from '../../sdk/index.ts';
 import type { Command, Invocation } from '../command.ts';
 import { ClientError, EXIT } from '../failures.ts';
 import { counted, sizeText } from '../output.ts';
@@ -76,8 +77,7 @@ export const BROWSE_COMMANDS: readonly Command[] = [
     options: LITERAL,
     run: async (call) => {
       const location = remoteOnly(call.words[0] ?? '');
-      let [count, bytes] = [0, 0];
-      for await (const { size } of shownAt(call, location)) [count, bytes] = [count + 1, bytes + size];
+      const { count, bytes } = await sizeOf(call, location);
       call.output.one({ objects: count, bytes }, () => [
         `${sizeText(bytes)}  ${counted(count, 'object')}  ${shown(location)}`,
       ]);
@@ -111,18 +111,59 @@ export const BROWSE_COMMANDS: readonly Command[] = [
   },
 ];
 
+function noteSkipped({ output }: Invocation, location: RemoteLocation): void {
+  output.note(`${shown(location)} is also an object; it is skipped`);
+}
+
 /** The objects below the location, or else the object with that name. */
 async function* shownAt(call: Invocation, location: RemoteLocation): AsyncGenerator<ListedObject> {
   const named = await objectNamed(call, location);
   let isFolder = false;
   for await (const object of objectsAt(call, location)) {
-    if (!isFolder && named !== undefined)
-      call.output.note(`${shown(location)} is also an object; it is skipped`);
+    if (!isFolder && named !== undefined) noteSkipped(call, location);
     isFolder = true;
     yield object;
   }
   if (!isFolder && named !== undefined) yield named;
 }
+
+interface Size {
+  readonly count: number;
+  readonly bytes: number;
+}
+
+/** The cloud counts a folder of one's own by itself; what it does not count is listed. */
+async function sizeOf(call: Invocation, location: RemoteLocation): Promise<Size> {
+  const counted = hasWildcards(location, call) ? undefined : await countedSize(call, location);
+  if (counted !== undefined && counted.count > 0) {
+    if ((await objectNamed(call, location)) !== undefined) noteSkipped(call, location);
+    return counted;
+  }
+  let [count, bytes] = [0, 0];
+  for await (const { size } of shownAt(call, location)) [count, bytes] = [count + 1, bytes + size];
+  return { count, bytes };
+}
+
+/** Undefined: a bucket of another account, or a cloud that has no such call. */
+async function countedSize(call: Invocation, { bucket, key }: RemoteLocation): Promise<Size | undefined> {
+  const { cloud } = call.session();
+  const prefix = folderKey(key);
+  let [count, bytes] = [0, 0];
+  let asked: { prefix: string; cursor?: string } = { prefix };
+  for (;;) {
+    try {
+      const { object_count, size, next_cursor } = await cloud.getFolderSize(bucket, asked);
+      [count, bytes] = [count + object_count, bytes + size];
+      if (next_cursor === null) return { count, bytes };
+      asked = { prefix, cursor: next_cursor };
+    } catch (error) {
+      if (error instanceof CloudError && NOT_COUNTED.has(error.status)) return undefined;
+      throw error;
+    }
+  }
+}
+
+const NOT_COUNTED: ReadonlySet<number> = new Set([403, 404]);
 
 async function list(call: Invocation): Promise<void> {
   const { words, options, output } = call;

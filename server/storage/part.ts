@@ -32,6 +32,7 @@ import { LifecycleRuns, type LifecycleRunsDeps } from './lifecycle/lifecycle-run
 import { LifecycleSql } from './lifecycle/lifecycle-sql.ts';
 import { BrowseSql } from './listing/browse-sql.ts';
 import { Browsing } from './listing/browsing.ts';
+import { FolderSizes } from './listing/folder-sizes.ts';
 import { ObjectInspector } from './listing/listing.ts';
 import { type ContentRoutesDeps, cdnRoutes, contentRoutes } from './objects/content-routes.ts';
 import { Links, type LinksDeps } from './objects/links.ts';
@@ -179,6 +180,7 @@ export async function storagePart(deps: StorageDeps) {
       pointRestores,
       ...uploadServices(services, clock),
       browsing,
+      folderSizes: new FolderSizes({ store: browseSql, listing, steady: deps.steady }),
       objectInspector: new ObjectInspector({ objects, store, accessTimes }),
       ...archives,
       links,

@@ -138,6 +138,16 @@ export const ObjectEntry = namedObject('StorageObject', {
 });
 export type ObjectEntry = Static<typeof ObjectEntry>;
 
+export const FolderSize = namedObject('FolderSize', {
+  object_count: Type.Integer({ description: 'Live objects' }),
+  size: Type.Integer({ description: 'Bytes of live objects' }),
+  size_formatted: Type.String(),
+  next_cursor: Type.Union([Type.String(), Type.Null()], {
+    description: 'For the call that counts what follows; null: all is counted',
+  }),
+});
+export type FolderSize = Static<typeof FolderSize>;
+
 export const BucketEntry = namedObject('BucketEntry', {
   kind: Type.Union([Type.Literal('folder'), Type.Literal('object')]),
   name: Type.String({ description: 'Full name; a folder’s ends with "/"' }),

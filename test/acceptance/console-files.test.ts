@@ -292,3 +292,28 @@ test('all of it fits a phone, and markup in names stays text', { skip }, async (
   assert.deepEqual(fixture.complaints, []);
   await page.close();
 });
+
+test('the size of a folder is counted when one asks, and follows what changes', { skip }, async () => {
+  const files = { 'big/a.txt': 'a'.repeat(2048), 'big/in/b.txt': 'b'.repeat(1024), 'c.txt': 'cc' };
+  const { page, client, work } = await lookingAt('counter', files);
+  const asked: string[] = [];
+  page.on('request', (request) => {
+    if (request.url().includes('/size')) asked.push(request.url());
+  });
+  const row = page.getByRole('row').filter({ has: link(page, 'big') });
+  await page.getByLabel('Actions for big').click();
+  assert.deepEqual(asked, []);
+  await page.getByRole('menuitem', { name: 'Calculate size' }).click();
+  await row.getByText(/^3(\.00)? KB$/).waitFor();
+  assert.equal(await row.getByTitle('2 files').count(), 1);
+  await client.upload(work, 'big/d.txt', 'd'.repeat(1024));
+  // A change by the console is counted.
+  await page.getByLabel('Actions for c.txt').click();
+  assert.equal(await page.getByRole('menuitem', { name: 'Calculate size' }).count(), 0);
+  await page.getByRole('menuitem', { name: 'Delete' }).click();
+  await row.getByText(/^4(\.00)? KB$/).waitFor();
+  await page.getByLabel('Select all that are listed').click();
+  await page.getByText(/^4(\.00)? KB in 3 files$/).waitFor();
+  await assertAccessible(page, 'the size of a selection');
+  await page.close();
+});

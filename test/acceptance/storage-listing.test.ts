@@ -321,3 +321,21 @@ test('2,500 objects come whole without a limit, and in pages with one', async ()
   const removed = await user.call(`/api/buckets/${bucket}?force=true`, { method: 'DELETE' });
   assert.equal(removed.status, 200);
 });
+
+test('a folder is counted with what is below it, and nobody else counts it', async () => {
+  const bucket = await newBucket(user);
+  await fill(bucket, ['a/1', 'a/b/22', 'a-not/3', 'a']);
+  const sizeOf = async (query: string) => bodyOf(await user.call(`/api/buckets/${bucket}/size${query}`));
+  assert.deepEqual(await sizeOf('?prefix=a/'), {
+    object_count: 2,
+    size: 9,
+    size_formatted: '9.00 B',
+    next_cursor: null,
+  });
+  assert.equal((await sizeOf('')).object_count, 4);
+  assert.equal((await sizeOf('?prefix=none/')).object_count, 0);
+  const refused = await user.call(`/api/buckets/${bucket}/size?cursor=x`);
+  assertProblem(refused, 400, 'invalid_cursor');
+  const other = await new Client(cloud.api).newUser();
+  assertProblem(await other.call(`/api/buckets/${bucket}/size`), 404, 'bucket_not_found');
+});

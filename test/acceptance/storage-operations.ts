@@ -22,6 +22,7 @@ export const STORAGE_OPERATIONS = {
   completeUpload: { json: { parts: 1 }, foreign: 'bucket_not_found' },
   selectFiles: { json: { names: ['a'] }, foreign: 'bucket_not_found' },
   downloadFolder: { foreign: 'bucket_not_found' },
+  getFolderSize: { foreign: 'bucket_not_found' },
   browseBucket: { foreign: 'bucket_not_found' },
   changeObject: { json: { metadata: null }, foreign: 'object_not_found' },
   copyObject: { json: { name: 'copy' }, foreign: 'object_not_found' },

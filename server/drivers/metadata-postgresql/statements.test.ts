@@ -76,6 +76,7 @@ async function callBrowsing(): Promise<void> {
     await objects.listedEntries(1, from, 1);
     await objects.allEntries(1, from, 1);
     await browse.measure(1, from, { end: '', scan: 1 });
+    await browse.sizes(1, from, { end: '', scan: 1 });
     await browse.customerEncrypted(1, from, { end: '', scan: 1 });
     await browse.nameInFolder(1, from, { offset: 0, scan: 1 });
     for (const by of ['size', 'created_at'] as const) {

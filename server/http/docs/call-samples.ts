@@ -81,6 +81,7 @@ export const CALL_SAMPLES: Readonly<Record<string, CallSample>> = {
   exportAccount: { options: '-o account.zip' },
   adminExportAccount: { options: '-o ada.zip' },
   listObjects: { ...BUCKET, query: '?limit=100' },
+  getFolderSize: { ...BUCKET, query: '?prefix=2026/' },
   browseBucket: { ...BUCKET, query: '?prefix=2026/&sort=size&order=desc' },
   changeObject: { body: { metadata: { camera: 'X100' }, mime_type: 'image/jpeg' } },
   listBucketPoints: BUCKET,

@@ -35,6 +35,12 @@ interface Measured {
   readonly last: string | null;
 }
 
+interface Sizes {
+  readonly files: number;
+  readonly bytes: number;
+  readonly last: string | null;
+}
+
 const BEYOND = { asc: '>', desc: '<' } as const;
 const DIRECTION = { asc: 'ASC', desc: 'DESC' } as const;
 const KEY_COLUMN = { size: 'size_bytes', created_at: 'changed_at' } as const;
@@ -112,6 +118,20 @@ export class BrowseSql {
       scan,
     );
     return measured ?? { files: 0, nameBytes: 0, last: null };
+  }
+
+  /** Number and bytes of the next `scan` live objects up to `end`. */
+  async sizes(bucketId: number, from: From, { end, scan }: { end: string; scan: number }): Promise<Sizes> {
+    const sizes = await this.#reads.get<Sizes>(
+      `SELECT count(*) AS files, CAST(coalesce(sum(size_bytes), 0) AS BIGINT) AS bytes, max(name) AS last FROM (
+         SELECT o.name, o.size_bytes FROM objects o WHERE ${LIVE} AND o.name ${from.after ? '>' : '>='} ?
+         AND o.name <= ? ORDER BY o.name LIMIT ?) AS scanned`,
+      bucketId,
+      from.name,
+      end,
+      scan,
+    );
+    return sizes ?? { files: 0, bytes: 0, last: null };
   }
 
   /**

@@ -4,11 +4,13 @@ import { defineRoute, type Route } from '../../http/route.ts';
 import { Type } from '../../platform/json/json-schema.ts';
 import type { Browsing } from '../listing/browsing.ts';
 import { type Condition, conditionOf } from '../listing/entries.ts';
+import type { FolderSizes } from '../listing/folder-sizes.ts';
 import type { Listing, ObjectInspector } from '../listing/listing.ts';
 import {
   BucketEntry,
   BucketPath,
   Deleted,
+  FolderSize,
   ObjectChange,
   ObjectDetails,
   ObjectEntry,
@@ -27,6 +29,7 @@ export interface ObjectRoutesDeps {
   readonly removals: Removals;
   readonly listing: Listing;
   readonly browsing: Browsing;
+  readonly folderSizes: FolderSizes;
   readonly objectInspector: ObjectInspector;
   readonly relocations: Relocations;
 }
@@ -44,7 +47,13 @@ const VersionLimit = Type.Optional(
 );
 
 export function objectRoutes(deps: ObjectRoutesDeps): Route[] {
-  return [...listRoutes(deps), ...singleRoutes(deps), changeRoute(deps), ...placeRoutes(deps)];
+  return [
+    ...listRoutes(deps),
+    sizeRoute(deps),
+    ...singleRoutes(deps),
+    changeRoute(deps),
+    ...placeRoutes(deps),
+  ];
 }
 
 function listRoutes({ listing, browsing }: ObjectRoutesDeps): Route[] {
@@ -110,6 +119,26 @@ function listRoutes({ listing, browsing }: ObjectRoutesDeps): Route[] {
       },
     }),
   ];
+}
+
+function sizeRoute({ folderSizes }: ObjectRoutesDeps): Route {
+  return defineRoute({
+    method: 'GET',
+    path: '/api/buckets/{name}/size',
+    name: 'getFolderSize',
+    tag: 'storage',
+    summary: 'Count the objects of a folder and their bytes',
+    description:
+      'Live objects whose names begin with `prefix`. After a second, a call answers with what it has counted and ' +
+      '`next_cursor`; the sum of the calls is the folder. One call of an account counts at a time.',
+    permission: 'storage:read',
+    params: BucketPath,
+    query: Type.Object({ prefix: Type.Optional(Type.String()), cursor: Type.Optional(Type.String()) }),
+    responses: { 200: FolderSize },
+    errors: ['bucket_not_found', 'invalid_cursor'],
+    handler: ({ principal, params, query }) =>
+      folderSizes.of(principal, params.name, { prefix: query.prefix ?? '', cursor: query.cursor }),
+  });
 }
 
 function singleRoutes({ objects, removals, objectInspector }: ObjectRoutesDeps): Route[] {

@@ -2,6 +2,7 @@
 import {
   ArrowDownTrayIcon,
   ArrowUturnLeftIcon,
+  CalculatorIcon,
   DocumentDuplicateIcon,
   FolderArrowDownIcon,
   LinkIcon,
@@ -11,9 +12,12 @@ import {
 } from '@heroicons/react/24/outline';
 import { Button, Group, Text } from '@mantine/core';
 import type { BucketEntry } from '../../../../../sdk/index.ts';
+import { sayBytes } from '../../../parts/say.ts';
+import { filesText } from '../../../texts/files-text.ts';
 import { text } from '../../../texts/text.ts';
 import classes from '../storage.module.css';
 import { useRestore } from './delete-restore.tsx';
+import { useSelectionSize } from './folder-size.ts';
 import type { FileAction, FileActions } from './use-file-actions.tsx';
 import type { Chosen } from './use-selection.ts';
 
@@ -21,6 +25,7 @@ export const ACTION_ICONS = {
   rename: PencilIcon,
   move: FolderArrowDownIcon,
   copy: DocumentDuplicateIcon,
+  size: CalculatorIcon,
   download: ArrowDownTrayIcon,
   link: LinkIcon,
   share: ShareIcon,
@@ -29,6 +34,7 @@ export const ACTION_ICONS = {
 
 export const ACTION_WORDS: Readonly<Record<FileAction, string>> = {
   ...text.storage.relocate.action,
+  size: filesText.calculateSize,
   download: text.storage.download,
   link: text.storage.copyLink,
   share: text.storage.share,
@@ -36,7 +42,16 @@ export const ACTION_WORDS: Readonly<Record<FileAction, string>> = {
 };
 
 /** In this order. */
-const FILE_ACTIONS: readonly FileAction[] = ['download', 'rename', 'move', 'copy', 'link', 'share', 'delete'];
+const FILE_ACTIONS: readonly FileAction[] = [
+  'download',
+  'rename',
+  'move',
+  'copy',
+  'link',
+  'share',
+  'size',
+  'delete',
+];
 
 /** Actions for one entry only. */
 const ALONE: ReadonlySet<FileAction> = new Set(['rename', 'share']);
@@ -45,13 +60,26 @@ const ALONE: ReadonlySet<FileAction> = new Set(['rename', 'share']);
 export function actionsFor(entries: readonly BucketEntry[]): readonly FileAction[] {
   const hasFolder = entries.some(({ object }) => object === null);
   return FILE_ACTIONS.filter(
-    (action) => (entries.length === 1 || !ALONE.has(action)) && (action !== 'link' || !hasFolder),
+    (action) =>
+      (entries.length === 1 || !ALONE.has(action)) &&
+      (action !== 'link' || !hasFolder) &&
+      (action !== 'size' || hasFolder),
   );
 }
 
 function wordsFor(action: FileAction, entries: readonly BucketEntry[]): string {
   if (action === 'download' && entries.length > 1) return text.storage.downloadZip;
   return action === 'link' && entries.length > 1 ? text.storage.copyLinks : ACTION_WORDS[action];
+}
+
+function SelectionSize({ bucket, entries }: { bucket: string; entries: readonly BucketEntry[] }) {
+  const sum = useSelectionSize(bucket, entries);
+  if (sum === undefined) return null;
+  return (
+    <Text size="sm" c="dimmed">
+      {filesText.sum(sayBytes(sum.bytes), sum.files)}
+    </Text>
+  );
 }
 
 interface ChosenBarProps {
@@ -71,6 +99,7 @@ export function ChosenBar({ bucket, areDeleted, chosen, actions, onDone }: Chose
       <Text size="sm" fw={550} role="status">
         {text.storage.chosen(chosen.size)}
       </Text>
+      {!areDeleted && <SelectionSize bucket={bucket} entries={all} />}
       {areDeleted ? (
         <Button
           size="compact-sm"

@@ -13,11 +13,13 @@ import { type ComponentProps, memo, useEffect, useRef, useState } from 'react';
 import type { BucketEntry, StorageObject } from '../../../../../sdk/index.ts';
 import { sayBytes, sayName } from '../../../parts/say.ts';
 import { When } from '../../../parts/tables/when.tsx';
+import { filesText } from '../../../texts/files-text.ts';
 import { text } from '../../../texts/text.ts';
 import { inFolder } from '../queries.ts';
 import classes from '../storage.module.css';
 import { ACTION_ICONS, ACTION_WORDS, actionsFor } from './chosen-bar.tsx';
 import { useRestore } from './delete-restore.tsx';
+import { useFolderSize } from './folder-size.ts';
 import type { FileAction, FileActions } from './use-file-actions.tsx';
 import type { Selection } from './use-selection.ts';
 
@@ -145,8 +147,19 @@ function RowMenu({ name, actions, onAct }: RowMenuProps) {
   );
 }
 
+function FolderSize({ bucket, prefix }: { bucket: string; prefix: string }) {
+  const { sum, isCounting } = useFolderSize(bucket, prefix);
+  if (sum === undefined) return isCounting ? filesText.counting : null;
+  const size = sayBytes(sum.bytes);
+  return (
+    <span title={filesText.inFolder(sum.files, sum.isWhole)}>
+      {sum.isWhole ? size : filesText.atLeast(size)}
+    </span>
+  );
+}
+
 function FolderCells(props: FileCellsProps) {
-  const { entry, label } = props;
+  const { entry, label, bucket } = props;
   return (
     <>
       <ChooseCell {...props} />
@@ -161,7 +174,9 @@ function FolderCells(props: FileCellsProps) {
           {sayName(label.slice(0, -1)) || '/'}
         </Link>
       </span>
-      <span role="cell" className={classes.size} />
+      <span role="cell" className={classes.size}>
+        <FolderSize bucket={bucket} prefix={entry.name} />
+      </span>
       <span role="cell" className={classes.date} />
       <MenuCell {...props} />
     </>

@@ -9,6 +9,7 @@ import { lazyPart } from '../../../parts/lazy-part.tsx';
 import { showDone } from '../../../parts/notices.tsx';
 import { text } from '../../../texts/text.ts';
 import { useDelete } from './delete-restore.tsx';
+import { useCountFolders } from './folder-size.ts';
 import { eachOf, patiently, type Target } from './many.ts';
 import type { Wish } from './relocate-dialog.tsx';
 import type { Relocation } from './relocating.ts';
@@ -17,7 +18,7 @@ const RelocateDialog = lazyPart(() => import('./relocate-dialog.tsx').then((made
 
 const ShareDialog = lazyPart(() => import('../sharing/share-panel.tsx').then((made) => made.ShareDialog));
 
-export type FileAction = Relocation | 'download' | 'link' | 'share' | 'delete';
+export type FileAction = Relocation | 'size' | 'download' | 'link' | 'share' | 'delete';
 
 export interface FileActions {
   /** `isByKey`: asks before deleting, even if files can be restored. */
@@ -44,11 +45,13 @@ export function useFileActions({ bucket, isVersioned, prefix, onDone }: FileActi
     mutationFn: copyLinks,
     onSuccess: (links) => showDone(text.storage.linksCopied(links)),
   });
+  const counting = useMutation({ mutationFn: useCountFolders(bucket) });
   const begin = (action: FileAction, entries: readonly BucketEntry[], isByKey: boolean) => {
     const targets: readonly Target[] = entries.map(({ name, object }) => ({ name, id: object?.id }));
     const [first] = targets;
     if (first === undefined) return;
     if (action === 'delete') return isByKey ? deleting.askAlways(targets) : deleting.ask(targets);
+    if (action === 'size') return counting.mutate(entries);
     if (action === 'link') return copying.mutate(targets);
     if (action === 'share') return setShared(first.name);
     if (action !== 'download') return setWish({ kind: action, targets });
@@ -76,8 +79,8 @@ export function useFileActions({ bucket, isVersioned, prefix, onDone }: FileActi
       )}
     </>
   );
-  const busy = (['delete', 'download', 'link'] as const).find(
-    (_, at) => [deleting.isBusy, download.isPending, copying.isPending][at],
+  const busy = (['delete', 'download', 'link', 'size'] as const).find(
+    (_, at) => [deleting.isBusy, download.isPending, copying.isPending, counting.isPending][at],
   );
   return { act, busy, windows };
 }

@@ -1,0 +1,75 @@
+/** Adds up what a folder holds, part by part: a large one takes several calls. */
+import type { Principal } from '../../calls/principal.ts';
+import { endOfTick, KeyedMutex } from '../../platform/concurrency.ts';
+import type { FolderSize } from '../schema.ts';
+import type { BrowseSql, From } from './browse-sql.ts';
+import { formatSize } from './entries.ts';
+import { startOf } from './folder-walk.ts';
+import { decodeCursor, encodeCursor, type Listing } from './listing.ts';
+
+export interface FolderSizesDeps {
+  readonly store: Pick<BrowseSql, 'sizes'>;
+  readonly listing: Pick<Listing, 'bucketFor'>;
+  /** Only spans of it count. */
+  readonly steady: { readonly now: () => number };
+}
+
+interface Folder {
+  readonly prefix: string;
+  /** Continues an earlier call. */
+  readonly cursor?: string | undefined;
+}
+
+/** Names read per batch: a read of SQLite is synchronous, and holds everybody for some 5 ms. */
+const SCANNED_AT_ONCE = 1000;
+/** After this time a call answers with what it has counted. */
+const LONGEST_MS = 1000;
+
+export class FolderSizes {
+  readonly #deps: FolderSizesDeps;
+  /** By account: of many calls at once, one counts. */
+  readonly #turns = new KeyedMutex();
+  /** A turn of the event loop has one read, for all accounts. */
+  readonly #reads = new KeyedMutex();
+
+  constructor(deps: FolderSizesDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Live objects whose names begin with `prefix`, from the cursor on. Throws `bucket_not_found`,
+   * `scope_required` and `invalid_cursor`.
+   */
+  async of(principal: Principal, bucketName: string, { prefix, cursor }: Folder): Promise<FolderSize> {
+    const bucket = await this.#deps.listing.bucketFor(principal, bucketName, prefix);
+    const start = startOf(prefix, 'asc');
+    const from = cursor === undefined ? start : { name: decodeCursor(cursor).name, after: true };
+    // A forged cursor may begin before the folder.
+    const own = from.name.startsWith(prefix) ? from : start;
+    return this.#turns.run(`${principal.accountId}`, () => this.#count(bucket.id, prefix, own));
+  }
+
+  async #count(bucketId: number, prefix: string, start: From): Promise<FolderSize> {
+    const { store, steady } = this.#deps;
+    const end = startOf(prefix, 'desc').name;
+    const until = steady.now() + LONGEST_MS;
+    let [objects, size] = [0, 0];
+    let from = start;
+    for (;;) {
+      const position = from;
+      const part = await this.#reads.run('', async () => {
+        const read = await store.sizes(bucketId, position, { end, scan: SCANNED_AT_ONCE });
+        await endOfTick();
+        return read;
+      });
+      objects += part.files;
+      size += part.bytes;
+      const isDone = part.files < SCANNED_AT_ONCE || part.last === null;
+      if (isDone || steady.now() >= until) {
+        const next = isDone ? null : encodeCursor({ name: part.last ?? '', object: 0, version: 0 });
+        return { object_count: objects, size, size_formatted: formatSize(size), next_cursor: next };
+      }
+      from = { name: part.last ?? '', after: true };
+    }
+  }
+}
