@@ -28,6 +28,9 @@ export const LANDINGS = [
   'c31ed40a',
 ] as const;
 
+/** The version before this one: its nodes go on beside those of this one, on the newest schema. */
+export const VERSION_BEFORE = 'bdd1b7d7';
+
 /** Why that commit is not in this clone; false: it is. For the `skip` of tests. */
 export function notInHistory(commit: string): string | false {
   const { status } = spawnSync('git', ['cat-file', '-e', `${commit}^{commit}`], {
