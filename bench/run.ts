@@ -22,6 +22,7 @@ import { RUNNING_MACHINES } from './rows/running-machines.ts';
 import { S3 } from './rows/s3.ts';
 import { SMALL_OBJECTS } from './rows/small-objects.ts';
 import { START_UP } from './rows/start-up.ts';
+import { WORKERS_BESIDE } from './rows/workers.ts';
 import { renderRow, skippedRow, TABLE_HEAD } from './table.ts';
 import { makeFolder, type RunOptions } from './workshop.ts';
 
@@ -38,6 +39,7 @@ const MEASUREMENTS = [
     ...MONGODB,
     ...CONSOLE,
     ...GROWTH,
+    ...WORKERS_BESIDE,
     ...S3,
     ...CLIENT,
     ...ATTACK,
