@@ -258,6 +258,7 @@ const JOURNEYS: ReadonlySet<string> = new Set(
     'acceptance/databases-mysql',
     'acceptance/databases-postgresql',
     'acceptance/http-service',
+    'acceptance/nodes-killed',
     'acceptance/permissions',
     'acceptance/recovery',
     'acceptance/s3-basics',
