@@ -28,7 +28,12 @@ const BUILDS = [
     program: './build-server.ts',
     inputs: ['server', 'libs', 'package.json', 'package-lock.json'],
   },
-  { name: 'console', folder: 'console', program: './build-console.ts', inputs: ['console', ...SHARED] },
+  {
+    name: 'console',
+    folder: 'console',
+    program: './build-console.ts',
+    inputs: ['console', 'CHANGELOG.md', ...SHARED],
+  },
   {
     name: 'client',
     folder: 'cli',

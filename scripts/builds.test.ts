@@ -24,6 +24,7 @@ const PROGRAMS = ['build-server', 'build-console', 'build-cli', 'write-sdk'].map
 const FILES = [
   'package.json',
   'package-lock.json',
+  'CHANGELOG.md',
   'openapi.json',
   'server/a.ts',
   'server/b.ts',

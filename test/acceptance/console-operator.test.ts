@@ -70,6 +70,21 @@ test('the overview tells an administrator, and nobody else, what is missing befo
   await other.close();
 });
 
+test('the version opens its change log, and says that no recovery point is there before an upgrade', {
+  skip,
+}, async () => {
+  await open('/administration');
+  await press('What is new');
+  const dialog = page.getByRole('dialog', { name: 'What is new' });
+  await dialog.getByText('There is no recovery point.').waitFor();
+  const notes = dialog.locator('iframe').contentFrame();
+  await notes.getByRole('heading', { name: '0.1.0' }).waitFor();
+  assert.equal(await notes.getByText('](').count(), 0);
+  await assertAccessible(page, 'change log');
+  await page.keyboard.press('Escape');
+  await page.getByText('Cloudlet 0.1.0').waitFor();
+});
+
 test('credits that are given stand in the ledger of the account', { skip }, async () => {
   await open('/administration?tab=accounts');
   await press(`Actions for ${username}`);

@@ -22,7 +22,7 @@ import { Nodes } from './nodes.tsx';
 import { Plans } from './plans.tsx';
 import { isCluster, nodesQuery, revenueQuery, TABS, type Tab } from './queries.ts';
 import { SetPrices } from './set-prices.tsx';
-import { Status } from './status.tsx';
+import { Status } from './status/status.tsx';
 import { Upkeep } from './upkeep.tsx';
 
 const PANELS = {

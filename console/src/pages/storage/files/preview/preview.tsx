@@ -14,7 +14,9 @@ import { sayBytes } from '../../../../parts/say.ts';
 import { text } from '../../../../texts/text.ts';
 import classes from '../../storage.module.css';
 
-const MarkdownFrame = lazyPart(() => import('./markdown-frame.tsx').then((made) => made.MarkdownFrame));
+const MarkdownFrame = lazyPart(() =>
+  import('../../../../parts/markdown-frame.tsx').then((made) => made.MarkdownFrame),
+);
 const CsvPreview = lazyPart(() => import('./csv-preview.tsx').then((made) => made.CsvPreview));
 const LINK_SECONDS = 3600;
 /** The beginning of a table is enough for its first rows. */

@@ -1,17 +1,22 @@
 /** Each part of the cloud with its state, and the fix for problems. */
 
-import { Stack, Text, Title } from '@mantine/core';
+import { Anchor, Group, Stack, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import type { SystemStatus } from '../../../../sdk/index.ts';
-import { Prose } from '../../parts/commands/code.tsx';
-import { Warning } from '../../parts/forms/warning.tsx';
-import { Loaded } from '../../parts/page.tsx';
-import { type Column, DataTable } from '../../parts/tables/data-table.tsx';
-import { StateBadge } from '../../parts/tables/state-badge.tsx';
-import { When } from '../../parts/tables/when.tsx';
-import { text } from '../../texts/text.ts';
-import { EngineTitle } from '../databases/engine-title.tsx';
-import { adminStatusQuery } from './queries.ts';
+import { useState } from 'react';
+import type { SystemStatus } from '../../../../../sdk/index.ts';
+import { Prose } from '../../../parts/commands/code.tsx';
+import { Dialog } from '../../../parts/forms/dialog.tsx';
+import { Warning } from '../../../parts/forms/warning.tsx';
+import { lazyPart } from '../../../parts/lazy-part.tsx';
+import { Loaded } from '../../../parts/page.tsx';
+import { type Column, DataTable } from '../../../parts/tables/data-table.tsx';
+import { StateBadge } from '../../../parts/tables/state-badge.tsx';
+import { When } from '../../../parts/tables/when.tsx';
+import { text } from '../../../texts/text.ts';
+import { EngineTitle } from '../../databases/engine-title.tsx';
+import { adminStatusQuery } from '../queries.ts';
+
+const ReleaseNotes = lazyPart(() => import('./release-notes.tsx').then((made) => made.ReleaseNotes));
 
 export function Status() {
   const status = useQuery(adminStatusQuery);
@@ -19,12 +24,28 @@ export function Status() {
     <Loaded query={status}>
       {(now) => (
         <Stack gap="xl">
+          <Release version={now.version} />
           <Alarms alarms={now.alarms} />
           <Components components={now.components} />
           <Engines engines={now.components.databases.engines} />
         </Stack>
       )}
     </Loaded>
+  );
+}
+
+function Release({ version }: { version: string }) {
+  const [isOpen, setOpen] = useState(false);
+  return (
+    <Group gap="md">
+      <Text>Cloudlet {version}</Text>
+      <Anchor component="button" type="button" onClick={() => setOpen(true)}>
+        {administration.whatIsNew}
+      </Anchor>
+      <Dialog size="xl" opened={isOpen} onClose={() => setOpen(false)} title={administration.whatIsNew}>
+        {isOpen && <ReleaseNotes />}
+      </Dialog>
+    </Group>
   );
 }
 
