@@ -4,6 +4,7 @@ import type { Command } from './command.ts';
 import { ACCOUNT_COMMANDS } from './commands/account-commands.ts';
 import { API_COMMAND } from './commands/api-command.ts';
 import { AUDIT_COMMANDS } from './commands/audit-commands.ts';
+import { BILLING_COMMANDS } from './commands/billing-commands.ts';
 import { CHOICE_COMMANDS } from './commands/choice-commands.ts';
 import { EXPORT_COMMAND } from './commands/export-commands.ts';
 import { generalCommands } from './commands/general-commands.ts';
@@ -27,7 +28,7 @@ import { DATABASE_TUNNEL_COMMANDS } from './tunnels/db-commands.ts';
 import { VM_TUNNEL_COMMANDS } from './tunnels/vm-commands.ts';
 
 export const TOPICS: readonly Topic[] = [
-  { title: 'Account', commands: [...ACCOUNT_COMMANDS, EXPORT_COMMAND] },
+  { title: 'Account', commands: [...ACCOUNT_COMMANDS, ...BILLING_COMMANDS, EXPORT_COMMAND] },
   {
     title: 'Files',
     commands: [

@@ -36,11 +36,13 @@ import { SteadyClock } from './metering/steady-clock.ts';
 import { UsageStore } from './metering/usage-store.ts';
 import { estimate } from './reports/estimate.ts';
 import { ExportedBills } from './reports/exported-bills.ts';
+import { quote } from './reports/quote.ts';
 import { Reports, revenueReport } from './reports/report.ts';
 import { LedgerReports } from './reports/report-ledger.ts';
 import type { Period } from './reports/report-period.ts';
 import { type BillingRoutesDeps, billingRoutes as ownRoutes } from './routes.ts';
 import { type SpendRoutesDeps, spendRoutes } from './spend-routes.ts';
+import type { QuoteQuery } from './spend-schema.ts';
 
 export interface BillingDeps {
   readonly clock: Clock;
@@ -195,6 +197,7 @@ export function billingPart(
       ledgerReports,
       priceList: new PriceList({ prices, accounts, changes, clock, reports: ledger, catalog: store }),
       estimate: (accountId: number) => estimate({ accounts, prices, clock, rating }, accountId),
+      quote: (accountId: number, query: QuoteQuery) => quote(billing, accountId, query),
       revenue: (period: Period) => revenueReport(ledger, period),
     }),
     jobs: [

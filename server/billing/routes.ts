@@ -2,7 +2,7 @@
 
 import { listPage, Paging, rowIdCursor } from '../http/list-page.ts';
 import { varyOn } from '../http/origins.ts';
-import { defineRoute, type Route } from '../http/route.ts';
+import { defineRoute, type Route, type RouteInput } from '../http/route.ts';
 import type { Clock } from '../platform/clock.ts';
 import { Type } from '../platform/json/json-schema.ts';
 import type { PriceList } from './catalog/price-list.ts';
@@ -11,9 +11,10 @@ import type { ReportItem, Reports } from './reports/report.ts';
 import type { LedgerReports } from './reports/report-ledger.ts';
 import { readPeriod } from './reports/report-period.ts';
 import * as shapes from './schema.ts';
+import { ByResourceQuery, UsageByResource } from './spend-schema.ts';
 
 export interface BillingRoutesDeps {
-  readonly reports: Pick<Reports, 'usage'>;
+  readonly reports: Pick<Reports, 'usage' | 'byResource'>;
   readonly ledgerReports: Pick<LedgerReports, 'list'>;
   readonly estimate: (accountId: number) => Promise<EstimateReport>;
   readonly priceList: Pick<PriceList, 'of'>;
@@ -44,15 +45,26 @@ function reportRoutes({ reports, ledgerReports, clock }: BillingRoutesDeps): Rou
         const report = await reports.usage(principal.accountId, period);
         varyOn(request.responseHeaders, 'Accept');
         if (!prefersCsv(request.headers.accept)) return report;
-        const body = itemsCsv(report.items);
-        reply.hijack();
-        reply.raw.writeHead(200, {
-          ...request.responseHeaders,
-          'content-type': 'text/csv; charset=utf-8; header=present',
-          'content-disposition': 'attachment; filename=usage.csv',
-          'content-length': Buffer.byteLength(body),
-        });
-        reply.raw.end(body);
+        sendCsv({ request, reply }, 'usage.csv', itemsCsv(report.items));
+        return undefined;
+      },
+    }),
+    defineRoute({
+      ...common,
+      path: '/api/billing/usage/resources',
+      name: 'getUsageByResource',
+      summary: 'Show what each of your resources cost on each day',
+      description:
+        'The resources that cost most, deleted ones too, and the rest together. With `Accept: text/csv` the response is ' +
+        'a table of days and resources. A period has at most 400 days.',
+      query: ByResourceQuery,
+      responses: { 200: UsageByResource },
+      errors: ['account_not_found'],
+      handler: async ({ principal, query: { top = 8, ...given }, request, reply }) => {
+        const report = await reports.byResource(principal.accountId, readPeriod(given, clock.now()), top);
+        varyOn(request.responseHeaders, 'Accept');
+        if (!prefersCsv(request.headers.accept)) return report;
+        sendCsv({ request, reply }, 'costs.csv', resourcesCsv(report));
         return undefined;
       },
     }),
@@ -105,6 +117,33 @@ function forecastRoutes({ estimate, priceList }: BillingRoutesDeps): Route[] {
       handler: ({ principal }) => priceList.of(principal.accountId),
     }),
   ];
+}
+
+function sendCsv(
+  { request, reply }: Pick<RouteInput<unknown, unknown, unknown>, 'request' | 'reply'>,
+  file: string,
+  body: string,
+): void {
+  reply.hijack();
+  reply.raw.writeHead(200, {
+    ...request.responseHeaders,
+    'content-type': 'text/csv; charset=utf-8; header=present',
+    'content-disposition': `attachment; filename=${file}`,
+    'content-length': Buffer.byteLength(body),
+  });
+  reply.raw.end(body);
+}
+
+/** A row per day and resource that cost something on it. */
+function resourcesCsv({ dates, resources, others }: UsageByResource): string {
+  const rest = { resource_type: 'others', resource_id: '', name: '', days: others.days };
+  const rows = dates.flatMap((date, index) =>
+    [...resources, rest].flatMap(({ resource_type, resource_id, name, days }) => {
+      const cost = days[index] ?? 0;
+      return Number(cost) === 0 ? [] : [[date, resource_type, resource_id, name, cost]];
+    }),
+  );
+  return csvText([['date', 'resource_type', 'resource_id', 'name', 'cost'], ...rows]);
 }
 
 const COLUMNS = [

@@ -5,27 +5,27 @@ import { MAX_PRICE } from './catalog/price-list.ts';
 import { QUOTAS } from './catalog/quotas.ts';
 import { METER_NAMES } from './metering/meters.ts';
 
-const TIME = 'YYYY-MM-DD HH:MM:SS, UTC';
+export const TIME = 'YYYY-MM-DD HH:MM:SS, UTC';
 
 /** Money is exact: a JSON number never has more digits than a double can represent. */
-const Amount = Type.Union([Type.Number(), Type.String()], {
+export const Amount = Type.Union([Type.Number(), Type.String()], {
   $id: 'Credits',
   description:
     'In credits, exact: a number, or a decimal string if a double cannot hold it (beyond 2^53 ' +
     'micro-credits, 9 billion credits)',
 });
-const Credits = (description: string) => describedAs(Amount, `${description}, in credits`);
+export const Credits = (description: string) => describedAs(Amount, `${description}, in credits`);
 const Quantity = Type.Union([Type.Number(), Type.String()], {
   description: 'In units, rounded to 9 decimals; the cost is computed before rounding',
 });
-const Time = (description: string) => Type.String({ description: `${description}, ${TIME}` });
-const MeterName = Type.Enum([...METER_NAMES], {
+export const Time = (description: string) => Type.String({ description: `${description}, ${TIME}` });
+export const MeterName = Type.Enum([...METER_NAMES], {
   description:
     'vm.time: running time; vm.disk: disk size, while it exists; storage: bytes of all versions, with their names ' +
     'and metadata; egress: bytes sent from buckets and from databases, in dumps and to drivers of SQLite and of the built-in MongoDB; ' +
     'database.storage: size of a database',
 });
-const Nullable = (description: string) => Type.Union([Type.String(), Type.Null()], { description });
+export const Nullable = (description: string) => Type.Union([Type.String(), Type.Null()], { description });
 
 const given = `${TIME}, YYYY-MM-DD, or RFC 3339`;
 export const PeriodQuery = Type.Object({
@@ -37,12 +37,12 @@ export const PeriodQuery = Type.Object({
   ),
 });
 
-const ReportPeriod = namedObject('ReportPeriod', {
+export const ReportPeriod = namedObject('ReportPeriod', {
   from: Time('Start, inclusive'),
   to: Time('End, exclusive'),
 });
 
-const resource = {
+export const resource = {
   resource_type: Type.String({ examples: ['vm', 'bucket', 'database'] }),
   resource_id: Type.String({ description: 'vm-… or db-…; for a bucket, its name' }),
   name: Type.String(),
@@ -107,7 +107,7 @@ export const Entry = namedObject('LedgerEntry', {
   }),
 });
 
-const burn = {
+export const burn = {
   per_hour: Credits('At the current rate'),
   per_day: Credits('For 24 hours'),
   per_month: Credits('For 730 hours'),
@@ -126,48 +126,8 @@ export const Estimate = namedObject('Estimate', {
   }),
 });
 
-const Cap = (description: string) =>
+export const Cap = (description: string) =>
   Type.Union([Type.Number({ minimum: 0, maximum: 1e9 }), Type.Null()], { description });
-const WarnPercent = Type.Array(Type.Integer({ minimum: 1, maximum: 99 }), {
-  maxItems: 10,
-  uniqueItems: true,
-  description:
-    'Percents of the cap at which a warning is sent, each once a month. Reaching the cap itself is always told',
-  examples: [[50, 80]],
-});
-
-export const SpendCap = namedObject('SpendCap', {
-  account_id: Type.Integer(),
-  month: Type.String({ description: 'YYYY-MM, UTC' }),
-  cap: Cap(
-    'What the account may spend in the month, in credits: the lower of both caps; null: as much as it has',
-  ),
-  own_cap: Cap('The owner’s; null: none'),
-  administrator_cap: Cap('An administrator’s, which the owner cannot raise; null: none'),
-  warn_percent: WarnPercent,
-  spent: Credits('Cost of the usage of the month up to now, as in the usage report'),
-  percent: Type.Union([Type.Number(), Type.Null()], {
-    description: 'Of the cap, rounded down; null: no cap',
-  }),
-  month_end: Credits('Cost of the month at its end, if everything in use stays in use'),
-  is_reached: Type.Boolean({
-    description:
-      'Nothing new can be created, started or stored; machines and databases are stopped. Nothing is deleted',
-  }),
-  reached_since: Nullable(`Since when machines and databases are stopped, ${TIME}`),
-  expected_at: Nullable(
-    `When the cap is reached if everything in use stays in use, ${TIME}; null: not in this month`,
-  ),
-  resets_at: Time('Start of the next month, which counts from zero'),
-});
-export type SpendCap = Static<typeof SpendCap>;
-
-export const SpendCapChange = namedObject('SpendCapChange', {
-  cap: Type.Optional(Cap('In credits, at most 6 decimals; null: none')),
-  warn_percent: Type.Optional(WarnPercent),
-});
-export type SpendCapChange = Static<typeof SpendCapChange>;
-
 export const ListedPrice = namedObject('ListedPrice', {
   meter: MeterName,
   resource_type: Type.String(),

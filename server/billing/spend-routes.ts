@@ -1,15 +1,21 @@
-/** Spend caps over REST. */
+/** Spend caps, and prices before something is created, over REST. */
 
 import { defineRoute, type Route } from '../http/route.ts';
 import { accountIdOf } from './admin-routes.ts';
 import type { SpendLimits } from './credit/spend-limits.ts';
-import * as shapes from './schema.ts';
+import { AccountPath } from './schema.ts';
+import * as shapes from './spend-schema.ts';
 
 export interface SpendRoutesDeps {
+  readonly quote: (accountId: number, query: shapes.QuoteQuery) => Promise<shapes.Quote>;
   readonly spendLimits: Pick<SpendLimits, 'of' | 'setOwn'>;
 }
 
-export function spendRoutes({ spendLimits }: SpendRoutesDeps): Route[] {
+export function spendRoutes(deps: SpendRoutesDeps): Route[] {
+  return [...capRoutes(deps), ...quoteRoutes(deps)];
+}
+
+function capRoutes({ spendLimits }: SpendRoutesDeps): Route[] {
   return [
     defineRoute({
       method: 'GET',
@@ -46,10 +52,27 @@ export function spendRoutes({ spendLimits }: SpendRoutesDeps): Route[] {
       tag: 'admin',
       summary: 'Show the spend cap of an account, and what it spent this month',
       permission: 'admin:read',
-      params: shapes.AccountPath,
+      params: AccountPath,
       responses: { 200: shapes.SpendCap },
       errors: ['account_not_found'],
       handler: ({ params }) => spendLimits.of(accountIdOf(params.id)),
+    }),
+  ];
+}
+
+function quoteRoutes({ quote }: SpendRoutesDeps): Route[] {
+  return [
+    defineRoute({
+      method: 'GET',
+      path: '/api/billing/quote',
+      name: 'getQuote',
+      tag: 'billing',
+      summary: 'Show what a machine, bucket or database would cost, and how long your credits would last',
+      permission: 'billing:read',
+      query: shapes.QuoteQuery,
+      responses: { 200: shapes.Quote },
+      errors: ['account_not_found'],
+      handler: ({ principal, query }) => quote(principal.accountId, query),
     }),
   ];
 }

@@ -13,7 +13,9 @@ export const BUILT_IN: readonly BuiltInPrice[] = [
     variant: name,
     priceNano: priceMicro * 1000,
   })),
-  ...INSTANCE_TYPES.map(({ name }) => ({ meter: 'vm.disk' as const, variant: name, priceNano: 0 })),
+  ...INSTANCE_TYPES.map(({ name, diskGb }) => {
+    return { meter: 'vm.disk' as const, variant: name, priceNano: 0, usual: diskGb };
+  }),
   { meter: 'storage', variant: '', priceNano: 0 },
   { meter: 'egress', variant: '', priceNano: 0 },
   ...ENGINES.map((variant) => ({ meter: 'database.storage' as const, variant, priceNano: 0 })),

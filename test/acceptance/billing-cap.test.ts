@@ -68,6 +68,35 @@ describe('a cap', () => {
   });
 });
 
+describe('before something is created', () => {
+  test('its price by month and how long the credits last with it', async () => {
+    const user = client.as((await client.register()).api_key);
+    const quote = (query: string) => user.expect(200, `/api/billing/quote?${query}`);
+    const vm = await quote('resource_type=vm&instance_type=t2.micro');
+    assert.deepEqual([vm.per_hour, vm.per_month, vm.spendable, vm.days_left], [0.0116, 8.468, 10, null]);
+    assert.equal(vm.days_left_with, Math.floor((10 / 0.0116 / 24) * 100) / 100);
+    assert.deepEqual(
+      vm.items.map((item: { meter: string; quantity: number }) => [item.meter, item.quantity]),
+      [
+        ['vm.time', 1],
+        ['vm.disk', 30],
+      ],
+    );
+    await setCap(user, { cap: 0.01 });
+    assert.match((await quote('resource_type=vm&instance_type=t2.micro')).cap_reached_with ?? '2', /^2/);
+    const bucket = await quote('resource_type=bucket&size_gb=10');
+    assert.deepEqual([bucket.per_month, bucket.days_left_with, bucket.cap], [0, null, 0.01]);
+    assert.equal((await quote('resource_type=database&engine=sqlite')).items[0].meter, 'database.storage');
+    for (const query of [
+      'resource_type=vm',
+      'resource_type=vm&instance_type=x',
+      'resource_type=database&engine=x',
+      '',
+    ])
+      await user.refused(400, 'invalid_request', [`/api/billing/quote?${query}`]);
+  });
+});
+
 describe('a machine whose account reaches its cap', { skip: cannotRunGuests() }, () => {
   let user: CheckedClient;
   let vm: string;
@@ -113,6 +142,15 @@ describe('a machine whose account reaches its cap', { skip: cannotRunGuests() },
       await user.refused(402, 'spend_cap_reached', [...call]);
     assert.equal((await user.upload('kept', 'b.txt', 'more')).status, 402);
     assert.equal(String(await user.download(body.object_id)), 'mine');
+    const costs = await user.expect(200, '/api/billing/usage/resources');
+    assert.equal(costs.total_cost, cap.spent);
+    assert.deepEqual([costs.resources[0].name, costs.resources[0].is_deleted], ['web', false]);
+    assert.equal(costs.resources[0].days.at(-1), costs.resources[0].cost);
+    const csv = await user.fetch('/api/billing/usage/resources', { headers: { accept: 'text/csv' } });
+    assert.match(
+      await csv.text(),
+      /^date,resource_type,resource_id,name,cost\r\n\d{4}-\d\d-\d\d,vm,vm-[a-z0-9]+,web,0\.0000\d+\r\n$/,
+    );
     await eventually('both events', async () => spendEvents().length >= 2);
     assert.deepEqual(spendEvents(), ['billing.spend_warning', 'billing.spend_cap_reached']);
   });

@@ -43,6 +43,27 @@ test('databases are made, listed, shown and deleted, and their password is shown
   assert.equal((await json(['db', 'show', 'copy'])).name, 'copy');
 });
 
+test('what is spent, the spend cap, and prices before something is created', async () => {
+  assert.match(
+    await user.ok(['billing']),
+    /^\d.* credits to spend\n.*\n0 credits in \d{4}-\d\d, 0 at its end\nno spend cap\n$/,
+  );
+  const cap = /^spend cap 5 credits per month: 0 %\n0 credits spent in .*\nwarned at 30, 60 %\n$/;
+  assert.match(await user.ok(['billing', 'cap', '5', '--warn', '60,30']), cap);
+  assert.match(await user.ok(['billing', 'cap']), cap);
+  assert.equal((await json(['billing', 'cap', '--warn', 'none'])).warn_percent.length, 0);
+  assert.match(await user.ok(['billing', 'cap', 'none']), /^no spend cap\n/);
+  await user.fails(2, ['billing', 'cap', 'much']);
+  assert.match(
+    await user.ok(['billing', 'price', 'vm', 't2.micro']),
+    /^8\.468 credits per month \(0\.0116 per hour\)\nyour 10 credits last 35 days with it\n$/,
+  );
+  assert.match(await user.ok(['billing', 'price', 'bucket', '--size', '10']), /^0 credits per month/);
+  await user.fails(1, ['billing', 'price', 'vm', 'huge']);
+  await user.fails(2, ['billing', 'price', 'boat']);
+  assert.match(await user.ok(['billing', 'resources']), /^TYPE +NAME +COST +ID\n$|^$/);
+});
+
 test('plans of statements are shown as a tree', async () => {
   await user.ok(['db', 'create', 'planned']);
   const plan = await user.ok(['db', 'explain', 'planned', 'SELECT 1 UNION SELECT 2']);

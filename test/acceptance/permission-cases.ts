@@ -148,6 +148,8 @@ export const CASES: Readonly<Record<string, Case>> = {
   getUsage: {},
   listLedger: {},
   getEstimate: {},
+  getUsageByResource: {},
+  getQuote: { query: '?resource_type=bucket' },
   getSpendCap: {},
   setSpendCap: { json: {} },
   adminGetSpendCap: {},

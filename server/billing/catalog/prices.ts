@@ -15,6 +15,8 @@ export interface BuiltInPrice {
   readonly meter: MeterName;
   readonly variant: string;
   readonly priceNano: number;
+  /** Level that a resource usually has: GB of the disk of an instance type. Default: 1. */
+  readonly usual?: number;
 }
 
 export interface PriceQuestion {
@@ -77,6 +79,12 @@ export class Prices {
   #builtIn(meter: MeterName, variant: string): number {
     const known = this.#deps.builtIn.find((one) => one.meter === meter && one.variant === variant);
     return known?.priceNano ?? 0;
+  }
+
+  /** Level that a resource usually has; undefined: the catalogue does not have the variant. */
+  usualLevel(meter: MeterName, variant: string): number | undefined {
+    const known = this.#deps.builtIn.find((one) => one.meter === meter && one.variant === variant);
+    return known && (known.usual ?? 1);
   }
 
   /** Everything with a price, in the order of the catalogue. */

@@ -165,6 +165,22 @@ export class SpendCaps {
   }
 }
 
+interface Course {
+  readonly capMicro: bigint | null;
+  readonly spentMicro: bigint;
+  readonly burnNano: bigint;
+  readonly at: number;
+  readonly to: number;
+}
+
+/** When the cap is reached if everything in use stays in use; null: not in this month. */
+export function reachedAt({ capMicro, spentMicro, burnNano, at, to }: Course): string | null {
+  if (capMicro === null || burnNano === 0n) return null;
+  const left = (capMicro - spentMicro) * NANO_PER_MICRO * BigInt(HOUR_MS);
+  const when = BigInt(at) + left / burnNano;
+  return when < BigInt(to) ? formatTime(Number(when)) : null;
+}
+
 function capReached(row: SpendRow, { spentMicro, at }: { spentMicro: bigint; at: number }): AppError {
   const cap = toCredits(row.cap_micro ?? 0);
   const resetsAt = formatTime(monthOf(at).to);

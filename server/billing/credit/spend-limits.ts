@@ -6,10 +6,10 @@ import { type Clock, formatTime, formatTimeOrNull } from '../../platform/clock.t
 import type { Prices } from '../catalog/prices.ts';
 import { monthOf } from '../metering/settlement.ts';
 import { creditsOf, formatMonth } from '../reports/report-period.ts';
-import type { SpendCap, SpendCapChange } from '../schema.ts';
+import type { SpendCap, SpendCapChange } from '../spend-schema.ts';
 import type { BillingAccountStore, SpendRow } from './billing-account-store.ts';
 import { burnNanoOf, rememberedPrices } from './credit.ts';
-import { reachedPercent, readPercents, type Spend, type SpendCaps } from './spend-cap.ts';
+import { reachedAt, reachedPercent, readPercents, type Spend, type SpendCaps } from './spend-cap.ts';
 
 export interface SpendLimitsDeps {
   readonly changes: Changes;
@@ -118,22 +118,6 @@ export class SpendLimits {
       resets_at: formatTime(to),
     };
   }
-}
-
-interface Course {
-  readonly capMicro: bigint | null;
-  readonly spentMicro: bigint;
-  readonly burnNano: bigint;
-  readonly at: number;
-  readonly to: number;
-}
-
-/** When the cap is reached if everything in use stays in use; null: not in this month. */
-function reachedAt({ capMicro, spentMicro, burnNano, at, to }: Course): string | null {
-  if (capMicro === null || burnNano === 0n) return null;
-  const left = (capMicro - spentMicro) * NANO_PER_MICRO * BigInt(HOUR_MS);
-  const when = BigInt(at) + left / burnNano;
-  return when < BigInt(to) ? formatTime(Number(when)) : null;
 }
 
 type Micro = SpendRow['cap_micro'];

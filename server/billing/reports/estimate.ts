@@ -100,7 +100,7 @@ function describeLine(line: LineRow) {
   };
 }
 
-function burnOf(nanoPerHour: bigint): Burn {
+export function burnOf(nanoPerHour: bigint): Burn {
   return {
     per_hour: priceOfNano(nanoPerHour),
     per_day: priceOfNano(nanoPerHour * HOURS_PER_DAY),
@@ -109,7 +109,7 @@ function burnOf(nanoPerHour: bigint): Burn {
 }
 
 /** To a hundredth of a day, rounded down. */
-function daysLeft(spendableMicro: bigint, nanoPerHour: bigint): number | null {
+export function daysLeft(spendableMicro: bigint, nanoPerHour: bigint): number | null {
   if (nanoPerHour === 0n) return null;
   return Number((spendableMicro * NANO_PER_MICRO * 100n) / (nanoPerHour * HOURS_PER_DAY)) / 100;
 }

@@ -8,7 +8,9 @@ import { LedgerStore, type TotalsRow, type UsedRow } from '../ledger/ledger-stor
 import { METERS, type MeterName, resourceTypeOf, SERVICES, type Service } from '../metering/meters.ts';
 import type { Rating, Unrated } from '../metering/rating.ts';
 import { type Balances, balancesOf, settle } from '../metering/settlement.ts';
-import type { WindowRow } from '../metering/usage-store.ts';
+import type { LineRow, WindowRow } from '../metering/usage-store.ts';
+import type { UsageByResource } from '../spend-schema.ts';
+import { ResourceSums } from './by-resource.ts';
 import { creditsOf, DAY_MS, type Figure, type Period, priceOfNano, quantityOf } from './report-period.ts';
 
 export interface ReportsDeps {
@@ -74,35 +76,80 @@ export class Reports {
     });
   }
 
-  async #usage(
-    store: LedgerStore,
-    { accountId, period, unrated: { windows, owed } }: UsageQuestion,
-  ): Promise<UsageReport> {
-    const { clock } = this.#deps;
-    const now = clock.now();
+  /** Likewise by resource and day: the `top` that cost most, and the rest. Throws like usage(). */
+  byResource(accountId: number, period: Period, top: number): Promise<UsageByResource> {
+    const { metadata, rating, clock } = this.#deps;
+    return metadata.snapshot(async (reads) => {
+      const unrated = await rating.unratedIn(reads, accountId);
+      const store = new LedgerStore(reads);
+      const now = clock.now();
+      const sums = new ResourceSums(period, now);
+      for await (const rows of usedRows(store, { accountId, period, unrated }, now)) sums.add(rows);
+      if ((await store.totalsOf(accountId)) === undefined) throw noAccount();
+      const present = new Set(unrated.lines.filter(({ is_closed }) => is_closed === 0).map(keyOfLine));
+      return {
+        account_id: accountId,
+        period: { from: formatTime(period.from), to: formatTime(period.to) },
+        as_of: formatTime(now),
+        total_cost: creditsOf(sums.total),
+        dates: sums.dates.map((at) => formatDay(at / DAY_MS)),
+        resources: sums
+          .all()
+          .slice(0, top)
+          .map((one) => {
+            const isDeleted = !present.has(`${one.resource_type} ${one.resource_id}`);
+            return { ...one, is_deleted: isDeleted };
+          }),
+        others: sums.others(top),
+      };
+    });
+  }
+
+  async #usage(store: LedgerStore, question: UsageQuestion): Promise<UsageReport> {
+    const { accountId, period, unrated } = question;
+    const now = this.#deps.clock.now();
     const usage = new UsageSums(period, now);
-    // Many buckets have many rows: past days are read one by one, and other requests run in between.
-    const today = Math.max(period.from, Math.min(period.to, dayOf(now)));
-    for (let from = period.from; from < today; from = dayOf(from) + DAY_MS) {
-      usage.add(await store.usedOf(accountId, { from, to: Math.min(dayOf(from) + DAY_MS, today) }));
-      await endOfTick();
-    }
-    usage.add(await store.usedOf(accountId, { from: today, to: period.to }));
-    usage.add(windows.filter(({ window_start: at }) => at >= period.from && at < period.to).map(usedRow));
+    for await (const rows of usedRows(store, question, now)) usage.add(rows);
     const totals = await store.totalsOf(accountId);
-    if (totals === undefined) throw new AppError('account_not_found', 'There is no such account');
+    if (totals === undefined) throw noAccount();
     return {
       account_id: accountId,
       plan: totals.plan,
       currency: 'credits',
       period: { from: formatTime(period.from), to: formatTime(period.to) },
       as_of: formatTime(now),
-      credits: describeCredits(totals, settle(accountId, balancesOf(totals), owed).after),
+      credits: describeCredits(totals, settle(accountId, balancesOf(totals), unrated.owed).after),
       total_cost: creditsOf(usage.total),
       items: usage.items(),
       daily: usage.daily(),
     };
   }
+}
+
+function noAccount(): AppError {
+  return new AppError('account_not_found', 'There is no such account');
+}
+
+/** The usage of the period, oldest day first, with what is not rated yet. */
+async function* usedRows(
+  store: LedgerStore,
+  { accountId, period, unrated: { windows } }: UsageQuestion,
+  now: number,
+): AsyncGenerator<readonly UsedRow[]> {
+  // Many buckets have many rows: past days are read one by one, and other requests run in between.
+  const today = Math.max(period.from, Math.min(period.to, dayOf(now)));
+  for (let from = period.from; from < today; from = dayOf(from) + DAY_MS) {
+    yield await store.usedOf(accountId, { from, to: Math.min(dayOf(from) + DAY_MS, today) });
+    await endOfTick();
+  }
+  yield await store.usedOf(accountId, { from: today, to: period.to });
+  yield windows.filter(({ window_start: at }) => at >= period.from && at < period.to).map(usedRow);
+}
+
+/** Names a resource like the report: buckets by their name. */
+function keyOfLine({ meter, resource_id: id, name }: LineRow): string {
+  const type = resourceTypeOf(meter, id);
+  return `${type} ${type === 'bucket' ? name : id}`;
 }
 
 /** A window as a row of LedgerStore.usedOf(). */

@@ -181,6 +181,7 @@ export const CALL_SAMPLES: Readonly<Record<string, CallSample>> = {
   adminCreatePlan: { body: { name: 'pro', monthly_credits: 100, quotas: { vms: 20 } } },
   adminChangePlan: { ...PLAN, body: { monthly_credits: 200 } },
   adminDeletePlan: PLAN,
+  getQuote: { query: '?resource_type=vm&instance_type=t2.micro' },
   setSpendCap: { body: { cap: 100, warn_percent: [50, 80] } },
   adminSetPrice: { body: { meter: 'egress', price: 0.01 } },
   adminDrainNode: {

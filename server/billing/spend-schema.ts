@@ -1,0 +1,124 @@
+/** API schemas of spend caps, of prices before something is created, and of costs by resource. */
+import { namedObject, type Static, Type } from '../platform/json/json-schema.ts';
+import * as shapes from './schema.ts';
+
+const { Amount, burn, Cap, Credits, MeterName, Nullable, PeriodQuery, ReportPeriod, resource, TIME, Time } =
+  shapes;
+
+const WarnPercent = Type.Array(Type.Integer({ minimum: 1, maximum: 99 }), {
+  maxItems: 10,
+  uniqueItems: true,
+  description:
+    'Percents of the cap at which a warning is sent, each once a month. Reaching the cap itself is always told',
+  examples: [[50, 80]],
+});
+
+export const SpendCap = namedObject('SpendCap', {
+  account_id: Type.Integer(),
+  month: Type.String({ description: 'YYYY-MM, UTC' }),
+  cap: Cap(
+    'What the account may spend in the month, in credits: the lower of both caps; null: as much as it has',
+  ),
+  own_cap: Cap('The owner’s; null: none'),
+  administrator_cap: Cap('An administrator’s, which the owner cannot raise; null: none'),
+  warn_percent: WarnPercent,
+  spent: Credits('Cost of the usage of the month up to now, as in the usage report'),
+  percent: Type.Union([Type.Number(), Type.Null()], {
+    description: 'Of the cap, rounded down; null: no cap',
+  }),
+  month_end: Credits('Cost of the month at its end, if everything in use stays in use'),
+  is_reached: Type.Boolean({
+    description:
+      'Nothing new can be created, started or stored; machines and databases are stopped. Nothing is deleted',
+  }),
+  reached_since: Nullable(`Since when machines and databases are stopped, ${TIME}`),
+  expected_at: Nullable(
+    `When the cap is reached if everything in use stays in use, ${TIME}; null: not in this month`,
+  ),
+  resets_at: Time('Start of the next month, which counts from zero'),
+});
+export type SpendCap = Static<typeof SpendCap>;
+
+export const SpendCapChange = namedObject('SpendCapChange', {
+  cap: Type.Optional(Cap('In credits, at most 6 decimals; null: none')),
+  warn_percent: Type.Optional(WarnPercent),
+});
+export type SpendCapChange = Static<typeof SpendCapChange>;
+
+const ONE_OF = ['vm', 'bucket', 'database'] as const;
+export const QuoteQuery = Type.Object({
+  resource_type: Type.Enum([...ONE_OF]),
+  instance_type: Type.Optional(Type.String({ maxLength: 64, description: 'Of a `vm`' })),
+  engine: Type.Optional(Type.String({ maxLength: 64, description: 'Of a `database`' })),
+  size_gb: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      maximum: 1_000_000,
+      description:
+        'Disk of a vm (default: that of its type), or contents of a bucket or database (default: 1)',
+    }),
+  ),
+});
+export type QuoteQuery = Static<typeof QuoteQuery>;
+
+export const Quote = namedObject('Quote', {
+  resource_type: Type.Enum([...ONE_OF]),
+  currency: Type.Literal('credits'),
+  ...burn,
+  items: Type.Array(
+    namedObject('QuoteItem', {
+      meter: MeterName,
+      quantity: Type.Number({
+        description: 'GB, or 1 for a running machine; 0 for a price that is not by time',
+      }),
+      unit: Type.String(),
+      unit_price: Credits('Price per unit'),
+      ...burn,
+    }),
+    { description: 'What is charged: a machine’s `vm.time` only while it runs' },
+  ),
+  spendable: Credits('Available'),
+  days_left: Type.Union([Type.Number(), Type.Null()], {
+    description: 'Days that the credits last with what is in use; null: nothing in use costs anything',
+  }),
+  days_left_with: Type.Union([Type.Number(), Type.Null()], {
+    description: 'The same with this resource too; null: neither it nor anything in use costs anything',
+  }),
+  cap: Cap('Spend cap of the month, in credits; null: none'),
+  cap_reached_with: Nullable(
+    `When the cap is reached with this resource too, ${TIME}; null: not in this month`,
+  ),
+});
+export type Quote = Static<typeof Quote>;
+
+const DayCosts = Type.Array(Amount, { description: 'Cost of each day of `dates`, in credits' });
+export const UsageByResource = namedObject('UsageByResource', {
+  account_id: Type.Integer(),
+  period: ReportPeriod,
+  as_of: Time('Usage is included up to this time'),
+  total_cost: Credits('As in the usage report'),
+  dates: Type.Array(Type.String({ description: 'YYYY-MM-DD, UTC' })),
+  resources: Type.Array(
+    namedObject('ResourceCost', {
+      resource_type: resource.resource_type,
+      resource_id: resource.resource_id,
+      name: Type.String({ description: 'The latest in the period' }),
+      is_deleted: Type.Boolean(),
+      cost: Credits('In the period'),
+      days: DayCosts,
+    }),
+    { description: 'Those that cost most, dearest first' },
+  ),
+  others: namedObject('OtherCosts', {
+    count: Type.Integer({ description: 'Resources that cost something and are not listed' }),
+    cost: Credits('In the period'),
+    days: DayCosts,
+  }),
+});
+
+export type UsageByResource = Static<typeof UsageByResource>;
+
+export const ByResourceQuery = Type.Object({
+  ...PeriodQuery.properties,
+  top: Type.Optional(Type.Integer({ minimum: 1, maximum: 50, description: 'Resources listed. Default: 8' })),
+});
