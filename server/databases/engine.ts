@@ -266,7 +266,7 @@ export interface Engine {
   scan?(database: EngineDatabase, scan: Scan): Promise<void>;
   /**
    * Stores rows as they come, in one transaction, for an hour at most. Throws RowsRefused, the errors of
-   * query() and those of `batches`; nothing is changed then. Missing: not supported.
+   * query() and those of `batches`; nothing is changed then, unless it is TableLeft. Missing: not supported.
    */
   insert?(database: EngineDatabase, insertion: Insertion): Promise<void>;
   /**
@@ -355,6 +355,14 @@ export class RowsRefused extends Error {
     super(`${rows.length} rows were refused`);
     this.name = 'RowsRefused';
     this.rows = rows;
+  }
+}
+
+/** An Insertion failed for `cause`, and the new table, which has no rows, could not be removed again. */
+export class TableLeft extends Error {
+  constructor(cause: unknown) {
+    super('the new table could not be removed again', { cause });
+    this.name = 'TableLeft';
   }
 }
 

@@ -13,6 +13,7 @@ import {
   RowNotChanged,
   type Scan,
   type Table,
+  TableLeft,
 } from './engine.ts';
 import type { EngineDescription } from './engine-description.ts';
 import type { Engines } from './engines.ts';
@@ -172,6 +173,8 @@ export class Queries {
       try {
         await engine.insert(lifecycle.inEngine(row), insertion);
       } catch (error) {
+        if (error instanceof TableLeft)
+          throw new TableLeft(this.#asError(error.cause, { databaseId, engine: name }));
         throw this.#asError(error, { databaseId, engine: name });
       }
     });

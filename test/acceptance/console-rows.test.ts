@@ -175,6 +175,23 @@ step(
   },
 );
 
+step('cells of a computed column are not opened, and take no NULL', async () => {
+  const { page, user } = ada;
+  await run(user, path, 'CREATE TABLE sums (id INTEGER PRIMARY KEY, n INT, twice INT AS (n * 2) STORED)');
+  await run(user, path, 'INSERT INTO sums(id, n) VALUES (1, 21)');
+  await page.getByRole('button', { name: 'Refresh' }).click();
+  await open('sums');
+  await page.getByText('1 row', { exact: true }).waitFor();
+  await cell('42').dblclick();
+  await page.getByText('The database computes this column').waitFor();
+  await page.keyboard.press('Enter');
+  assert.equal(await grid().locator('input').count(), 0);
+  assert.ok(await page.getByRole('button', { name: 'Set NULL' }).isDisabled());
+  await cell('21').dblclick();
+  await grid().locator('input').waitFor();
+  await page.keyboard.press('Escape');
+});
+
 step('on a phone, the grid scrolls in its own place', async () => {
   const { page } = ada;
   await page.setViewportSize({ width: 390, height: 800 });

@@ -1,7 +1,7 @@
 /** Rows of a CSV or JSON file, added to a table in one transaction: a new one, or one that is there. */
 import type { Principal } from '../../calls/principal.ts';
 import { AppError, invalidField } from '../../platform/errors.ts';
-import { type InsertBatch, type RefusedRow, RowsRefused, type Table } from '../engine.ts';
+import { type InsertBatch, type RefusedRow, RowsRefused, type Table, TableLeft } from '../engine.ts';
 import type { DatabaseTurns } from '../life/states.ts';
 import type { Queries } from '../queries.ts';
 import type { RowLanguage, RowStatement } from '../rows/row-language.ts';
@@ -110,7 +110,9 @@ export class Imports {
       try {
         await queries.insert(principal, databaseId, { first, undo, batches, signal });
       } catch (error) {
-        throw error instanceof RowsRefused ? badRows(error.rows, lines) : error;
+        const cause = error instanceof TableLeft ? error.cause : error;
+        const told = cause instanceof RowsRefused ? badRows(cause.rows, lines) : cause;
+        throw error instanceof TableLeft ? withTable(told, table.name) : told;
       }
       return { ...about, sample: [], rows: lines.length };
     } catch (error) {
@@ -226,6 +228,18 @@ async function* batchesOf(
       if (values.length >= most || characters >= BATCH_CHARACTERS) yield taken();
     }
   if (values.length > 0) yield taken();
+}
+
+/** The error, which also says that the new table is still there. */
+function withTable(error: unknown, table: string): unknown {
+  if (!(error instanceof AppError)) return error;
+  const left = `The new table ${table} could not be removed again: it is there, without rows`;
+  const hint = `Drop the table ${table}, then repeat the import`;
+  return new AppError(error.code, `${error.message}. ${left}`, {
+    hint,
+    extra: error.extra ?? {},
+    cause: error,
+  });
 }
 
 function badText({ line, message }: BrokenText): AppError {

@@ -1,6 +1,5 @@
 /** Rows of a table over REST. */
 
-import { once } from 'node:events';
 import { closeOf } from '../../http/bodies/received-file.ts';
 import { contentDisposition } from '../../http/response.ts';
 import { defineRoute, type Route, type RouteInput, TicketField } from '../../http/route.ts';
@@ -16,6 +15,7 @@ import {
   RowsQuery,
 } from './row-schema.ts';
 import type { Rows } from './rows.ts';
+import { taken } from './taken.ts';
 
 const ROWS = '/api/databases/{database_id}/rows';
 const ERRORS = [
@@ -114,15 +114,7 @@ async function send(rowExports: RowExports, { principal, params, query, request,
     headers['cache-control'] = 'no-store';
     reply.hijack();
     raw.writeHead(200, headers);
-    return async (bytes: Uint8Array) => {
-      if (bytes.length === 0 || raw.write(bytes)) return;
-      // Its listeners go with each wait: a slow client makes thousands.
-      const wait = new AbortController();
-      const { signal } = wait;
-      await Promise.race([once(raw, 'drain', { signal }), once(raw, 'close', { signal })]).finally(() =>
-        wait.abort(),
-      );
-    };
+    return (bytes: Uint8Array) => taken(raw, bytes);
   };
   const wanted = { table, schema, format: format as ExportFormat, signal: closeOf(reply), open };
   try {

@@ -13,6 +13,7 @@ import {
   RowsRefused,
   type Scan,
   type Table,
+  TableLeft,
 } from '../../../databases/engine.ts';
 import { AppError, isAppError } from '../../../platform/errors.ts';
 import { connectionEnded, timedOut } from '../database-server.ts';
@@ -176,7 +177,9 @@ export class TenantQueries<C> {
           params: [],
           timeoutMs: TABLES_MS,
           signal: after,
-        }).catch(() => {});
+        }).catch(() => {
+          throw new TableLeft(error);
+        });
       throw error;
     } finally {
       if (isGuest) await links.putBackPassword(role);

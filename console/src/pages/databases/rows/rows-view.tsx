@@ -40,7 +40,7 @@ export function RowsView({ database: { database_id: id }, table }: RowsViewProps
   const pages = useRowPages(id, ask);
   const [active, setActive] = useState<Place>({ row: 0, column: 0 });
   const [isReviewed, setReviewed] = useState(false);
-  const editing = useEditing({ pages, first: pages.first, active, onActive: setActive });
+  const editing = useEditing({ pages, first: pages.first, table, active, onActive: setActive });
   const columns = table.columns.map(({ name }) => name);
   const show = useStable(pages.show);
   return (

@@ -24,6 +24,8 @@ const words = rowsText;
 export interface Editing {
   readonly pending: Pending;
   readonly canEdit: boolean;
+  /** Whether the database computes the values of the column, which takes none. */
+  readonly isComputed: (column: number) => boolean;
   readonly count: number;
   readonly rowAt: (index: number) => Row | undefined;
   readonly markOf: (row: number) => string | undefined;
@@ -40,18 +42,20 @@ export interface Editing {
 interface EditingOptions {
   readonly pages: RowPages;
   readonly first: DatabaseRows | undefined;
+  readonly table: DatabaseTable;
   readonly active: Place;
   readonly onActive: (place: Place) => void;
 }
 
 /** Rows after the last one are new. */
-export function useEditing({ pages, first, active, onActive }: EditingOptions): Editing {
+export function useEditing({ pages, first, table, active, onActive }: EditingOptions): Editing {
   const [pending, setPending] = useState(NO_CHANGES);
   const [place, setPlace] = useState<Place | null>(null);
   const keys = (first?.key ?? []).map((name) => first?.columns.findIndex((one) => one.name === name) ?? -1);
   const canEdit = keys.length > 0;
+  const computed = computedOf(table, first);
   const newAt = (row: number) => row - pages.count;
-  const read = (row: number) => pages.rowAt(row);
+  const { rowAt: read } = pages;
   const rowAt = (index: number): Row | undefined => {
     if (newAt(index) >= 0) return first?.columns.map((_, at) => pending.inserts[newAt(index)]?.get(at));
     const row = read(index);
@@ -59,6 +63,7 @@ export function useEditing({ pages, first, active, onActive }: EditingOptions): 
     return values === undefined ? row : row?.map((value, at) => (values.has(at) ? values.get(at) : value));
   };
   const set = ({ row, column }: Place, value: unknown) => {
+    if (computed.has(column)) return;
     const old = read(row);
     if (newAt(row) >= 0) setPending((before) => withInserted(before, newAt(row), [column, value]));
     else if (old !== undefined)
@@ -71,8 +76,8 @@ export function useEditing({ pages, first, active, onActive }: EditingOptions): 
     else if (old !== undefined) setPending((before) => toggleDelete(before, keyOf(old, keys), old));
   };
   const open = (next: Place) => {
-    const isOpen = canEdit && editedText(rowAt(next.row)?.[next.column]) !== undefined;
-    if (isOpen) setPlace(next);
+    const value = rowAt(next.row)?.[next.column];
+    if (canEdit && !computed.has(next.column) && editedText(value) !== undefined) setPlace(next);
   };
   const onKey = ({ key }: KeyboardEvent): boolean => {
     if (!canEdit) return false;
@@ -89,6 +94,7 @@ export function useEditing({ pages, first, active, onActive }: EditingOptions): 
   return {
     pending,
     canEdit,
+    isComputed: (column) => computed.has(column),
     count: pages.count + pending.inserts.length,
     rowAt,
     markOf: (row) => {
@@ -125,6 +131,12 @@ export function useEditing({ pages, first, active, onActive }: EditingOptions): 
     deleteRow,
     clear: () => setPending(NO_CHANGES),
   };
+}
+
+/** Indexes of the columns that take no values. */
+function computedOf({ columns }: DatabaseTable, first: DatabaseRows | undefined): ReadonlySet<number> {
+  const names = new Set(columns.filter(({ generated }) => generated === true).map(({ name }) => name));
+  return new Set(first?.columns.flatMap(({ name }, at) => (names.has(name) ? [at] : [])));
 }
 
 interface CellFieldProps {
@@ -186,7 +198,12 @@ export function EditBar({ editing, table, active, onReview }: EditBarProps) {
       <Button size="xs" variant="default" onClick={editing.addRow}>
         {words.addRow}
       </Button>
-      <Button size="xs" variant="default" onClick={() => editing.set(active, null)}>
+      <Button
+        size="xs"
+        variant="default"
+        disabled={editing.isComputed(active.column)}
+        onClick={() => editing.set(active, null)}
+      >
         {words.setNull}
       </Button>
       <Button size="xs" variant="default" onClick={() => editing.deleteRow(active.row)}>
@@ -201,6 +218,11 @@ export function EditBar({ editing, table, active, onReview }: EditBarProps) {
             {words.discard}
           </Button>
         </>
+      )}
+      {editing.isComputed(active.column) && (
+        <Text size="sm" c="dimmed" role="status">
+          {words.computed}
+        </Text>
       )}
     </Group>
   );

@@ -48,5 +48,6 @@ export const rows = {
   run: (changes: number) => `Run ${counted(changes, 'change')}`,
   changed: (rows: number) => `${counted(rows, 'row')} changed`,
   noKey: 'This table has no primary key: nothing tells its rows apart, so they are read-only here.',
+  computed: 'The database computes this column: it takes no values.',
   viewReadOnly: 'This is a view: its rows are read-only.',
 };
