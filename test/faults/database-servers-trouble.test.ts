@@ -1,6 +1,18 @@
 /** Servers of databases in trouble: what cannot be mended is told, and is in nobody's way. */
 import assert from 'node:assert/strict';
-import { existsSync, globSync, mkdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  globSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { NO_MARIADB, NO_POSTGRESQL } from '../../scripts/installed.ts';
@@ -126,6 +138,52 @@ for (const { engine, skip } of KINDS)
       await eventually('it is ready', async () => (await user.expect(200, path)).state === 'ready');
       assert.deepEqual(await rowsOf(user, path, 'SELECT 7'), [[7]]);
     });
+
+    /** Something that keeps the server from starting, and what mends it. */
+    const hurts: Readonly<Record<string, () => () => void>> = {
+      'log is lost': () => {
+        const logs = globSync(here(engine === 'mysql' ? 'home/data/ib_logfile*' : 'home/data/pg_wal/0*'));
+        assert.ok(logs.length > 0);
+        for (const log of logs) renameSync(log, `${log}.away`);
+        return () => {
+          for (const log of logs) renameSync(`${log}.away`, log);
+        };
+      },
+      'log is damaged': () => {
+        const logs = globSync(here(engine === 'mysql' ? 'home/data/ib_logfile*' : 'home/data/pg_wal/0*'));
+        const whole = logs.map((log) => readFileSync(log));
+        for (const log of logs) writeFileSync(log, Buffer.alloc(statSync(log).size, 7));
+        return () => logs.forEach((log, at) => void writeFileSync(log, whole[at] ?? ''));
+      },
+      'directory cannot be read': () => {
+        const data = here('home/data');
+        const { uid, gid, mode } = statSync(data);
+        chownSync(data, 0, 0);
+        chmodSync(data, 0);
+        return () => {
+          chownSync(data, uid, gid);
+          chmodSync(data, mode & 0o7777);
+        };
+      },
+    };
+    for (const [what, hurt] of Object.entries(hurts))
+      test(`whose ${what} is in error with a reason, and ready once it is mended`, async () => {
+        let mend = () => {};
+        await again(() => {
+          mend = hurt();
+        });
+        const call = [`${path}/query`, { json: { statement: 'SELECT 1' } }] as const;
+        const refused = await user.refused(503, 'engine_unavailable', [...call]);
+        assert.doesNotMatch(refused.detail, /\/home\/|try again in a few minutes/);
+        await isInError('engine_unavailable');
+        const { fix } = await eventually('the alarm', () =>
+          alarmOf(`${engine}_unavailable`, user.as(ADMIN_KEY)),
+        );
+        assert.match(fix, /accounts\/\d+|restore|operator/i);
+        mend();
+        await eventually('it is ready', async () => (await user.expect(200, path)).state === 'ready');
+        assert.deepEqual(await rowsOf(user, path, 'SELECT 7'), [[7]]);
+      });
 
     test('damage that a statement meets is told to its account and to the operator', async () => {
       await run(user, path, 'CREATE TABLE marked (a varchar(100))');
