@@ -54,6 +54,13 @@ const KINDS = {
   },
 } as const;
 
+/** Damage of a whole file, which a checksum of a page may not see. */
+const HURTS: Readonly<Record<string, (bytes: Buffer) => Buffer>> = {
+  'whose header is damaged': (bytes) => Buffer.concat([Buffer.alloc(100, 7), bytes.subarray(100)]),
+  'that was cut in half': (bytes) => bytes.subarray(0, bytes.length / 2),
+  'that was emptied': () => Buffer.alloc(0),
+};
+
 let cloud: CloudProcess;
 let user: CheckedClient;
 let admin: CheckedClient;
@@ -134,6 +141,25 @@ for (const [engine, { write, read, byDriver, code }] of Object.entries(KINDS)) {
       assert.equal((await admin.expect(200, '/api/system/status')).components.databases.status, 'ok');
       assert.equal((await user.expect(200, path)).state, 'ready');
     });
+
+    for (const [what, hurt] of Object.entries(HURTS))
+      test(`a file ${what} is never served, and is told`, async () => {
+        const made = await make();
+        const path = `${DATABASES}/${made.database_id}`;
+        const dump = Buffer.from(await (await user.fetch(`${path}/dump`)).arrayBuffer());
+        const file = join(folderOf(made), 'db.sqlite');
+        await restart(() => writeFileSync(file, hurt(readFileSync(file))));
+        await user.refused(500, 'data_damaged', [`${path}/query`, { json: read }]);
+        assert.equal((await user.expect(200, path)).state_reason.code, 'data_damaged');
+        await user.refused(500, 'data_damaged', [`${path}/dump`]);
+        const { connection } = await user.expect(200, `${path}/credentials`);
+        await assert.rejects(byDriver(connection));
+        const { components } = await admin.expect(200, '/api/system/status');
+        assert.match(components.databases.problem, new RegExp(made.database_id));
+        await user.expect(200, `${path}/load`, { method: 'POST', body: formOf(dump) });
+        assert.equal((await user.expect(200, `${path}/query`, { json: read })).row_count, 1);
+        assert.equal((await user.expect(200, path)).state, 'ready');
+      });
 
     for (const { what, remove } of [
       { what: 'a folder', remove: (folder: string) => rmSync(folder, { recursive: true }) },
