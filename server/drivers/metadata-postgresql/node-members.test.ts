@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Alarms } from '../../platform/alarms.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { eventually } from '../../testing/eventually.ts';
@@ -105,6 +106,30 @@ describe('nodes of one database', { skip: noPostgresql }, () => {
     assert.match(cutOff.ended[0] as string, /was silent for 10 s, and another node has ended it/);
     assert.equal(await two.get("SELECT 1 FROM settings WHERE name = 'after'"), undefined);
     assert.equal(await two.membership.holds(lease), true);
+    proxy.close();
+  });
+
+  test('one that nobody watched for ten seconds goes on, and trusts nothing before its next beat', async () => {
+    const url = await newDatabase();
+    const proxy = await TcpProxy.to(server().port);
+    const alone = open(Object.assign(new URL(url), { port: String(proxy.port) }).href, 'nod-1');
+    const one = await alone.opening;
+    proxy.block();
+    await sleep(9000);
+    const two = await open(url, 'nod-2').opening;
+    await knows(two, 2);
+    await sleep(2500);
+    assert.equal(one.membership.isCurrent(), false);
+    proxy.unblock();
+    await eventually(async () => one.membership.isCurrent());
+    await eventually(() =>
+      one.commit([put('after the silence')]).then(
+        () => true,
+        () => false,
+      ),
+    );
+    assert.deepEqual(alone.ended, []);
+    await knows(two, 2);
     proxy.close();
   });
 
