@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
-import { CommitRejected } from '../../metadata/metadata.ts';
+import { type TestContext, test } from 'node:test';
+import { CommitOutcomeUnknown, CommitRejected } from '../../metadata/metadata.ts';
 import { Alarms } from '../../platform/alarms.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { testMetadata } from '../../testing/metadata.conformance.ts';
@@ -73,41 +73,48 @@ test('an alarm of a connection that failed ends with the next answer on those th
   }
 });
 
-test('of a batch whose COMMIT was stored and not answered, each commit has its own outcome', async (t) => {
+/** A cloud whose COMMITs can lose their answers, with the connection. */
+async function lossyMetadata(t: TestContext) {
   const server = await operatorPostgresql();
   t.after(() => server.close());
-  let isLost = false;
+  let onCommit: (() => void) | null = null;
   const way: TcpProxy = await TcpProxy.to(server.port, '127.0.0.1', () => (bytes) => {
-    if (!isLost || !bytes.includes('COMMIT\0')) return bytes;
-    isLost = false;
+    if (onCommit === null || !bytes.includes('COMMIT\0')) return bytes;
+    onCommit();
+    onCommit = null;
     setImmediate(() => way.cut());
     return Buffer.alloc(0);
   });
   t.after(() => way.close());
-  const url = Object.assign(new URL(server.url('postgres', 'of-the-operator')), {
-    port: String(way.port),
-  }).href;
-  const alarms = new Alarms(systemClock);
+  const url = new URL(server.url('postgres', 'of-the-operator'));
   const metadata = await PostgresqlMetadata.open({
-    url,
+    url: Object.assign(url, { port: String(way.port) }).href,
     clock: systemClock,
-    alarms,
-    onTakenOver: assert.fail,
+    alarms: new Alarms(systemClock),
+    onTakenOver: () => {},
   });
   t.after(() => metadata.close());
-  const insert = (name: string) => ({
-    sql: 'INSERT INTO settings (name, value) VALUES (?, ?)',
-    params: [name, '1'],
-    expectChanges: 1,
-  });
+  /** Of the next commit. Resolves once the server has stored it. */
+  const loseAnswer = () => new Promise<void>((resolve) => (onCommit = resolve));
+  return { server, way, metadata, loseAnswer };
+}
+
+const insert = (name: string) => ({
+  sql: 'INSERT INTO settings (name, value) VALUES (?, ?)',
+  params: [name, '1'],
+  expectChanges: 1,
+});
+
+test('of a batch whose COMMIT was stored and not answered, each commit has its own outcome', async (t) => {
+  const { metadata, loseAnswer } = await lossyMetadata(t);
   await metadata.commit([insert('known')]);
   for (const names of [
     ['one', 'known'],
     ['two', 'three'],
   ]) {
-    isLost = true;
+    const lost = loseAnswer();
     const [first, second] = await Promise.allSettled(names.map((name) => metadata.commit([insert(name)])));
-    assert.equal(isLost, false);
+    await lost;
     assert.deepEqual(first, { status: 'fulfilled', value: [{ changes: 1, lastRowId: 0 }] });
     if (second?.status === 'fulfilled')
       assert.equal(names[1], 'three', 'what was refused is not acknowledged');
@@ -120,4 +127,15 @@ test('of a batch whose COMMIT was stored and not answered, each commit has its o
     rows.map(({ name }) => name),
     ['known', 'one', 'three', 'two'],
   );
+});
+
+test('the outcome is unknown once the row that tells it is gone, as after two nodes were ended', async (t) => {
+  const { server, way, metadata, loseAnswer } = await lossyMetadata(t);
+  await metadata.commit([insert('known')]);
+  const lost = loseAnswer().then(() => way.block());
+  const refused = assert.rejects(metadata.commit([insert('stored')]), CommitOutcomeUnknown);
+  await lost;
+  await server.run('DELETE FROM store_batches');
+  way.unblock();
+  await refused;
 });

@@ -289,7 +289,7 @@ export class PostgresqlMetadata implements Metadata {
     }
   }
 
-  /** Asks the server whether the batch was stored; null: no timely answer. */
+  /** Asks the server whether the batch was stored; null: no timely answer, or nobody knows any more. */
   async #isStored(number: number): Promise<boolean | null> {
     const { clock } = this.#deps;
     this.#figures.outcomesAsked++;
@@ -307,7 +307,10 @@ export class PostgresqlMetadata implements Metadata {
             'SELECT last FROM store_batches WHERE writer = $1 FOR UPDATE',
             [this.#name],
           );
-          return rows[0]?.last === number;
+          const [row] = rows;
+          if (row !== undefined) return row.last === number;
+          // This process was ended, and its row removed with the end of the next one.
+          break;
         } catch (error) {
           this.#isAway = true;
           for (const { reject } of this.#queue.takeWaiting()) reject(unreachable(error));
