@@ -10,6 +10,7 @@ import { BrokenText } from './csv-reader.ts';
 import { type ImportedRow, readRows, type SourceAsk } from './file-rows.ts';
 import { type ColumnKind, kindOf } from './guesses.ts';
 import { type ImportColumn, type ImportedTable, SAMPLE_ROWS } from './import-schema.ts';
+import { LastLines } from './last-lines.ts';
 import { type Convert, converterOf } from './values.ts';
 
 export interface ImportsDeps {
@@ -93,7 +94,7 @@ export class Imports {
         const sample = source.beginning.slice(0, SAMPLE_ROWS).map(({ values }) => [...values]);
         return { ...about, sample, rows: 0 };
       }
-      const lines: number[] = [];
+      const lines = new LastLines(2 * BATCH_ROWS);
       const names = wanted.map(({ name }) => name as string);
       const first = isNew
         ? language.createTable(
@@ -114,7 +115,7 @@ export class Imports {
         const told = cause instanceof RowsRefused ? badRows(cause.rows, lines) : cause;
         throw error instanceof TableLeft ? withTable(told, table.name) : told;
       }
-      return { ...about, sample: [], rows: lines.length };
+      return { ...about, sample: [], rows: lines.count };
     } catch (error) {
       throw error instanceof BrokenText ? badText(error) : error;
     }
@@ -191,7 +192,7 @@ interface Batching extends Pick<Plan, 'columns'> {
   readonly insertAll: InsertAll;
   readonly names: readonly string[];
   /** Receives the line of each row. */
-  readonly lines: number[];
+  readonly lines: LastLines;
 }
 
 /** Engines pass on only errors that callers know. */
@@ -246,8 +247,8 @@ function badText({ line, message }: BrokenText): AppError {
   return refused([{ line, reason: message }]);
 }
 
-function badRows(rows: readonly RefusedRow[], lines: readonly number[]): AppError {
-  return refused(rows.map(({ at, message }) => ({ line: lines[at] ?? 0, reason: message })));
+function badRows(rows: readonly RefusedRow[], lines: LastLines): AppError {
+  return refused(rows.map(({ at, message }) => ({ line: lines.at(at), reason: message })));
 }
 
 function refused(lines: readonly { readonly line: number; readonly reason: string }[]): AppError {
