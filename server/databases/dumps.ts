@@ -11,6 +11,7 @@ import type { Egress } from './life/egress.ts';
 import type { Lifecycle } from './life/lifecycle.ts';
 import type { OwnedDatabases } from './life/owned-databases.ts';
 import { assertReadable, assertReady, type DatabaseTurns } from './life/states.ts';
+import { ofEngine } from './packings/other-files.ts';
 import { unpacked } from './packings/packed-dumps.ts';
 import { inUtf8 } from './packings/utf16-text.ts';
 import type { LoadedDatabase } from './query-schema.ts';
@@ -92,7 +93,9 @@ export class Dumps {
       const row = await owned.findLive(principal, databaseId);
       // Databases over their limit are included: loading a smaller dump is a way out.
       assertReadable(row);
-      const pieces = this.#limited(inUtf8(unpacked(this.#limited(dump, row))), row);
+      const abouts = engines.descriptions();
+      const plain = ofEngine(row.engine, inUtf8(unpacked(this.#limited(dump, row))), abouts);
+      const pieces = this.#limited(plain, row);
       const limited = Readable.from(pieces, { objectMode: false });
       const leftOut = new LeftOut();
       let added = false;

@@ -57,6 +57,8 @@ export interface EngineDescription {
   readonly plans?: PlanLanguage;
   /** How a dump differs from the previous one: in place, or by inserted bytes. */
   readonly dumpChanges: 'in_place' | 'by_insertion';
+  /** The beginning of dumps that its programs write, and no other engine loads; missing: unknown. */
+  readonly dumpBegins?: RegExp;
   /** Sample code that connects. */
   snippets(target: SnippetTarget): Snippets;
   /** Settings of web frameworks; empty if none supports the engine. */

@@ -48,6 +48,11 @@ export class Engines {
     return about;
   }
 
+  /** Descriptions of all engines, in the order of the list. */
+  descriptions(): readonly EngineDescription[] {
+    return [...this.#abouts.values()];
+  }
+
   all(): Iterable<Engine> {
     return this.#engines.values();
   }

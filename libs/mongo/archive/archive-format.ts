@@ -10,7 +10,9 @@ export const ARCHIVE_MAGIC: Buffer = Buffer.from([0x6d, 0xe2, 0x99, 0x81]);
 export const ARCHIVE_KIND = {
   file: ARCHIVE_FILE,
   header: ARCHIVE_MAGIC,
-  otherwise: 'the file is not a mongodump archive: create it with `mongodump --archive`',
+  otherwise:
+    'the file is not a mongodump archive: create it with `mongodump --archive`; a folder of mongodump goes in with ' +
+    '`mongorestore FOLDER`, and JSON and CSV with an import of rows (`cloudlet db import`)',
 };
 const TERMINATOR = Buffer.from([0xff, 0xff, 0xff, 0xff]);
 /** A document of 16 MiB, plus what a server adds. */

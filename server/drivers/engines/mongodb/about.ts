@@ -33,6 +33,7 @@ export const MONGODB: EngineAbout = {
   rows: MONGODB_ROWS,
   plans: MONGODB_PLANS,
   dumpChanges: 'by_insertion',
+  dumpBegins: /^\x6d\xe2\x99\x81/,
   snippets: mongodbSnippets,
   frameworks: (target) => [mongoose(target)],
   folder: FOLDER,

@@ -37,6 +37,7 @@ export const MYSQL: EngineAbout = {
   rows: MYSQL_ROWS,
   plans: MYSQL_PLANS,
   dumpChanges: 'by_insertion',
+  dumpBegins: /^(?:\/\*M?!999999\\- .*\n)?-- (?:MySQL|MariaDB) dump \d/,
   snippets: mysqlSnippets,
   frameworks: (target) => sqlFrameworks(FRAMEWORKS, target),
   folder: FOLDER,

@@ -16,6 +16,13 @@ export async function collationsOf(admin: Admin): Promise<ReadonlySet<string>> {
   return new Set(rows.map(({ name }) => String(name)));
 }
 
+/** The engine that all tables get, whatever a statement says; null: the one that it says. */
+export async function enforcedEngine(admin: Admin): Promise<string | null> {
+  const [row] = await rowsOf(admin, "SHOW GLOBAL VARIABLES LIKE 'enforce_storage_engine'");
+  const name = String(row?.['Value'] ?? '');
+  return name === '' ? null : name;
+}
+
 /** Whether MariaDB has the built-in function; false: MySQL, or one that does not say. */
 export async function hasFunction(admin: Admin, name: string): Promise<boolean> {
   const where = "TABLE_SCHEMA = 'information_schema' AND TABLE_NAME = 'SQL_FUNCTIONS'";

@@ -33,6 +33,7 @@ export const POSTGRESQL: EngineAbout = {
   rows: POSTGRESQL_ROWS,
   plans: POSTGRESQL_PLANS,
   dumpChanges: 'by_insertion',
+  dumpBegins: /^(?:PGDMP|--\s+-- PostgreSQL database (?:cluster )?dump\b)/,
   snippets: postgresqlSnippets,
   frameworks: (target) => sqlFrameworks(FRAMEWORKS, target),
   folder: FOLDER,

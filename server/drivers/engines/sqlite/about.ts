@@ -28,6 +28,7 @@ export const SQLITE: EngineAbout = {
   rows: SQLITE_ROWS,
   plans: SQLITE_PLANS,
   dumpChanges: 'in_place',
+  dumpBegins: /^(?:SQLite format 3\0|PRAGMA (?:foreign_keys ?= ?OFF|defer_foreign_keys ?= ?\w+);\s)/i,
   snippets: sqliteSnippets,
   frameworks: () => [],
   folder: FOLDER,

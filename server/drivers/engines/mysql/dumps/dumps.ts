@@ -22,7 +22,7 @@ import {
 } from '../../../managed-server/programs/dump-streams.ts';
 import { MOST_TEST_DATABASES } from '../../shared/test-databases.ts';
 import { type Admin, databases } from '../admin-store.ts';
-import { collationsOf, hasFunction } from '../collations-store.ts';
+import { collationsOf, enforcedEngine, hasFunction } from '../collations-store.ts';
 import * as contents from '../contents-store.ts';
 import type { MysqlLinks } from '../mysql-links.ts';
 import * as store from '../mysql-store.ts';
@@ -136,10 +136,12 @@ export class MysqlDumps {
   async #lenient(leftOut: LoadHow['leftOut']): Promise<DumpLinesOptions['lenient']> {
     if (leftOut === undefined) return undefined;
     const { links } = this.#deps;
-    const [collations, hasUuidVersions] = await links.asAdmin(
-      async (admin) => [await collationsOf(admin), await hasFunction(admin, 'uuid_v7')] as const,
-    );
-    return { leftOut, collations, hasUuidVersions };
+    return links.asAdmin(async (admin) => ({
+      leftOut,
+      collations: await collationsOf(admin),
+      hasUuidVersions: await hasFunction(admin, 'uuid_v7'),
+      enforcedEngine: await enforcedEngine(admin),
+    }));
   }
 
   async #replace(database: EngineDatabase, dump: Readable, { signal, leftOut }: LoadHow): Promise<void> {

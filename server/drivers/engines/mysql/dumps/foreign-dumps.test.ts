@@ -308,6 +308,39 @@ INSERT INTO \`goods\` (\`id\`) VALUES (1);
     assert.deepEqual(await rows(comment), [{ c: "COLLATE 'utf8mb4_0900_ai_ci'" }]);
   });
 
+  test('of MySQL 9 has bytes of vectors, and other forms where MariaDB has none', async () => {
+    const { notes } = await load(`-- MySQL dump 10.13  Distrib 9.1.0, for Linux (x86_64)
+CREATE TABLE \`goods\` (
+  \`id\` int NOT NULL,
+  \`v\` vector(2) DEFAULT NULL,
+  \`j\` json NOT NULL DEFAULT (cast(_utf8mb4'[]' as json)),
+  \`t\` text COMMENT 'ENGINE=MyISAM any_value(x)',
+  PRIMARY KEY (\`id\`)
+) ENGINE=MyISAM AUTO_INCREMENT=2 DEFAULT CHARSET=utf8mb4 AUTOEXTEND_SIZE=4194304;
+INSERT INTO \`goods\` (\`id\`, \`v\`, \`t\`) VALUES (1,0x0000803F00000040,') ENGINE=MyISAM');
+/*!50001 CREATE ALGORITHM=UNDEFINED */
+/*!50013 DEFINER=\`root\`@\`%\` SQL SECURITY DEFINER */
+/*!50001 VIEW \`v\` AS select any_value(\`goods\`.\`t\`) AS \`t\` from \`goods\` group by \`goods\`.\`id\` */;
+-- Dump completed on 2026-11-29 10:00:00
+`);
+    assert.deepEqual(
+      notes.map(({ line, text }) => [line, text]),
+      [
+        [4, 'vector(2)'],
+        [5, "cast(_utf8mb4'[]' as json)"],
+        [8, 'ENGINE=MyISAM'],
+        [8, 'AUTOEXTEND_SIZE=4194304'],
+        [12, 'any_value(`goods`.`t`)'],
+      ],
+    );
+    assert.deepEqual(await rows('SELECT hex(v) AS v, j FROM goods'), [{ v: '0000803F00000040', j: [] }]);
+    assert.deepEqual(await rows('SELECT t FROM v'), [{ t: ') ENGINE=MyISAM' }]);
+    const { count } = await load(
+      'CREATE TABLE a (b int)\nENGINE = MyISAM;\nCREATE TABLE c (d int) ENGINE=InnoDB;\n',
+    );
+    assert.equal(count, 1);
+  });
+
   test('of a later part of a dump leaves out settings whose value is in the first part', async () => {
     const part = `CREATE TABLE \`more\` (\`a\` int);
 /*!40101 SET @saved_cs_client     = @@character_set_client */;

@@ -13,6 +13,8 @@ export interface LenientLoad {
   readonly collations: ReadonlySet<string>;
   /** It has uuid_v4() and uuid_v7(), as MariaDB from 11.7 on. */
   readonly hasUuidVersions: boolean;
+  /** The engine that all tables get; null: the one that the dump says. */
+  readonly enforcedEngine: string | null;
 }
 
 const ONE = 'the dump is loaded into this database, whatever its name was';
@@ -66,6 +68,11 @@ const RESTORED = new RegExp(`${OPEN}SET (?:SESSION |@@(?:SESSION\\.)?)?\\w+ *= *
 const SETS_VARIABLE = /@(\w+) *:?=/g;
 const NAMES_COLLATION = /\bCOLLATE[ =]+$/i;
 const NEWER = /\/\*!8\d{4} (.*?) ?\*\//g;
+/** Lines without any of these stay as they are. */
+const ASKED =
+  /_(?:0900|uca1400)_|\/\*!8|GENERATED|INVISIBLE|gb18030|uuid|regexp_like|\bENGINE\b|as json\)|any_value|\bvector\(/i;
+/** The option of a table, which ends a statement, or stands in a line of its own. */
+const ENGINE = /^((?:[^(]*\))? ?ENGINE ?=? ?)([A-Za-z]\w*)(?=[\s;,]|$)/;
 const GENERATED = /(\bGENERATED ALWAYS AS \(.*\) (?:VIRTUAL|STORED)) NOT NULL/;
 /** An unused index in the form of MySQL Workbench. */
 const INDEX = /^(\s*(?:UNIQUE |FULLTEXT |SPATIAL )?(?:KEY|INDEX) .*\)) INVISIBLE(?=\s*[,)]|\s*$)/;
@@ -100,6 +107,7 @@ export class ForeignLines {
   readonly #leftOut: LeftOut;
   readonly #collations: ReadonlySet<string>;
   readonly #hasUuidVersions: boolean;
+  readonly #enforcedEngine: string | null;
   readonly #told = new Set<string>();
   readonly #tables: TableLines;
   #used: string | null = null;
@@ -109,7 +117,8 @@ export class ForeignLines {
   /** Variables that the text has set so far. */
   readonly #set = new Set<string>();
 
-  constructor({ leftOut, collations, hasUuidVersions }: LenientLoad) {
+  constructor({ leftOut, collations, hasUuidVersions, enforcedEngine }: LenientLoad) {
+    this.#enforcedEngine = enforcedEngine;
     this.#leftOut = leftOut;
     this.#collations = collations;
     this.#hasUuidVersions = hasUuidVersions;
@@ -177,14 +186,15 @@ export class ForeignLines {
   }
 
   #translated(text: string, line: number): string {
-    if (!/_(?:0900|uca1400)_|\/\*!8|GENERATED|INVISIBLE|gb18030|uuid|regexp_like/i.test(text)) return text;
+    if (!ASKED.test(text)) return text;
     const without = (part: string) =>
       part
         .replaceAll(COLLATION, (whole) => this.#collation(whole, line))
         .replaceAll(CHARACTERS, (all, before: string, how?: string) =>
           this.#characters(all, { before, how, line }),
         )
-        .replaceAll(NEWER, (whole, content: string) => this.#newer(whole, content, { text, line }));
+        .replaceAll(NEWER, (whole, content: string) => this.#newer(whole, content, { text, line }))
+        .replace(ENGINE, (all, before: string, name: string) => this.#engine(all, { before, name, line }));
     const pieces = text.split(QUOTED);
     // HeidiSQL quotes the names of collations.
     const isName = (at: number) => at % 2 === 0 || NAMES_COLLATION.test(pieces[at - 1] ?? '');
@@ -203,6 +213,14 @@ export class ForeignLines {
     if (near === undefined) return name;
     this.#tell(line, name, `the server does not have this collation; the nearest is ${near}`);
     return near;
+  }
+
+  /** Without this, a dump that does not set sql_mode is refused: it may not be substituted. */
+  #engine(all: string, { before, name, line }: { before: string; name: string; line: number }): string {
+    const enforced = this.#enforcedEngine;
+    if (enforced === null || enforced.toLowerCase() === name.toLowerCase()) return all;
+    this.#tell(line, `ENGINE=${name}`, `all tables are of ${enforced} on this server`);
+    return before + enforced;
   }
 
   #characters(
@@ -247,6 +265,10 @@ const MAKES_UUID = /\buuid_to_bin\(\s*uuid\(\)\s*(?:,\s*(\w+)\s*)?\)/gi;
 const SHOWS_UUID = /\bbin_to_uuid\(([^(),']+)(?:,\s*(\w+)\s*)?\)/gi;
 /** MariaDB's from 11.7 on, in its own dumps. */
 const UUID_OF_VERSION = /\buuid_v[47]\(\)/gi;
+const AS_JSON = /\bcast\(((?:[^()]|\([^()]*\))+) as json\)/gi;
+const ANY_VALUE = /\bany_value\(((?:[^()]|\([^()]*\))+)\)/gi;
+/** A column of MySQL 9; MariaDB has the type from 11.7 on. */
+const VECTOR = /^( {2}\0\d+\0) vector\((\d{1,5})\)/;
 const MATCHES = /\bregexp_like\(([^(),]+),([^(),]+)\)/gi;
 const EACH_QUOTED = new RegExp(QUOTED.source, 'g');
 const PLACE = /\0(\d+)\0/g;
@@ -268,7 +290,21 @@ function withoutNewFunctions(line: string, { tell, keepsVersions }: Rewriting): 
     tell(call, `${NO_FUNCTION}, with parts of the time in the order of the text`);
     return "unhex(replace(uuid(),'-',''))";
   });
-  const random = made.replaceAll(UUID_OF_VERSION, (call) => {
+  const compact = made.replaceAll(AS_JSON, (call, of: string) => {
+    tell(whole(call), NO_FUNCTION);
+    return `json_compact(${of})`;
+  });
+  const bare8 = compact.replaceAll(ANY_VALUE, (call, of: string) => {
+    tell(whole(call), 'the server takes any value of a group without it');
+    return `(${of})`;
+  });
+  const typed = keepsVersions
+    ? bare8
+    : bare8.replace(VECTOR, (_, name: string, count: string) => {
+        tell(`vector(${count})`, 'the server has no vectors; the column has their bytes');
+        return `${name} varbinary(${Number(count) * 4})`;
+      });
+  const random = typed.replaceAll(UUID_OF_VERSION, (call) => {
     if (keepsVersions) return call;
     tell(call, 'the server has no such function: new rows get UUIDs of version 1 by uuid()');
     return 'uuid()';

@@ -14,6 +14,7 @@ const OF_EXPRESSION = new RegExp(`^ {2}(?:UNIQUE )?KEY ${NAME} \\((?:${NAME}(?:\
 const OPTIONS: readonly (readonly [RegExp, string])[] = [
   [/ COMPRESSION='\w*'/, 'MariaDB compresses tables in another way'],
   [/ SECONDARY_ENGINE=\w+/, 'MariaDB has no secondary engines'],
+  [/(?<!\/\*!\d{5}) AUTOEXTEND_SIZE=\w+/, 'files of tables grow in steps of their own'],
 ];
 const PARSER = / \/\*!50100 WITH PARSER `\w+` \*\/ ?/;
 

@@ -1,0 +1,63 @@
+/** Files that are no dump of the database's engine, as their first bytes tell. */
+import { type EngineName, LoadFailed } from '../engine.ts';
+import type { EngineDescription } from '../engine-description.ts';
+
+const HEAD_BYTES = 256;
+
+type About = Pick<EngineDescription, 'name' | 'title' | 'dumpBegins'>;
+
+/** Files that people upload in place of a dump, and what they are. */
+const OTHERS: readonly (readonly [RegExp, string])[] = [
+  [
+    /^\s*<(?:!doctype html|html)\b/i,
+    'is a web page, not a dump: the address that it came from may ask for a log-in',
+  ],
+  [/^version https:\/\/git-lfs\./, 'is a pointer of Git LFS: fetch its content with `git lfs pull`'],
+  [
+    /^(?:Error|pg_dump: error|mysqldump: Got error|mysqldump: Error|bash: )/,
+    'is the message of a program that failed, not a dump',
+  ],
+  [/^USE \[|^\s*\/\*{6} Object: /, 'is a script for SQL Server, which no engine here loads'],
+];
+
+/**
+ * The pieces. Throws LoadFailed for a dump of another engine, with the engine to create a database of, and
+ * for what is no dump of any.
+ */
+export async function* ofEngine(
+  engine: EngineName,
+  pieces: AsyncIterable<Uint8Array>,
+  abouts: readonly About[],
+): AsyncGenerator<Uint8Array> {
+  const source = pieces[Symbol.asyncIterator]();
+  try {
+    let head: Buffer = Buffer.alloc(0);
+    let next = await source.next();
+    for (; !next.done && head.length < HEAD_BYTES; next = await source.next())
+      head = Buffer.concat([head, next.value]);
+    assertNoOther(
+      engine,
+      head
+        .toString('latin1')
+        .replace(/^\xef\xbb\xbf/, '')
+        .replaceAll('\r', ''),
+      abouts,
+    );
+    if (head.length > 0) yield head;
+    for (; !next.done; next = await source.next()) yield next.value;
+  } finally {
+    await source.return?.();
+  }
+}
+
+function assertNoOther(engine: EngineName, head: string, abouts: readonly About[]): void {
+  const own = abouts.find(({ name }) => name === engine);
+  const maker = abouts.find(({ name, dumpBegins }) => name !== engine && dumpBegins?.test(head) === true);
+  if (own !== undefined && maker !== undefined)
+    throw new LoadFailed(
+      `The file is a dump of ${maker.title}, and this database is of ${own.title}, which cannot load it: ` +
+        `create a database of the engine ${maker.name}, and load it there`,
+    );
+  const what = OTHERS.find(([begins]) => begins.test(head))?.[1];
+  if (what !== undefined) throw new LoadFailed(`The file ${what}`);
+}
