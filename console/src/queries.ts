@@ -126,6 +126,11 @@ export function readAhead<Data, Shown, Key extends QueryKey>(
 }
 
 /** The signed-in account. */
+export const spendCapQuery = queryOptions({
+  queryKey: ['billing', 'cap'],
+  queryFn: () => cloud.getSpendCap(),
+});
+
 export const accountQuery = queryOptions({ queryKey: ['account'], queryFn: () => cloud.getAccount() });
 
 /** Whether the account may read data of the whole cloud: administrators and auditors. */

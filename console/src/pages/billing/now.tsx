@@ -8,11 +8,13 @@ import { Chart } from '../../parts/charts/chart.tsx';
 import { CreditWarning } from '../../parts/credit-warning.tsx';
 import { Loaded } from '../../parts/page.tsx';
 import { sayBytes, sayCount, sayCredits } from '../../parts/say.ts';
+import { SpendWarning } from '../../parts/spend-warning.tsx';
 import { type Column, DataTable } from '../../parts/tables/data-table.tsx';
 import { Figures } from '../../parts/tables/facts.tsx';
 import { AnchorLink } from '../../parts/tables/links.tsx';
 import { text } from '../../texts/text.ts';
 import { estimateQuery, quotasQuery } from './queries.ts';
+import { SpendCap } from './spend-cap.tsx';
 import { useMonthCost } from './use-month-cost.ts';
 
 type Estimate = Result<'getEstimate'>;
@@ -25,6 +27,7 @@ export function Now() {
   return (
     <Stack gap="xl">
       <CreditWarning />
+      <SpendWarning />
       <Loaded query={estimate}>
         {(now) => (
           <Stack gap="xl">
@@ -41,6 +44,7 @@ export function Now() {
           </Stack>
         )}
       </Loaded>
+      <SpendCap />
       <Loaded query={quotas}>{(limits) => <Limits {...limits} />}</Loaded>
     </Stack>
   );

@@ -6,6 +6,8 @@ import { cloud } from '../../cloud.ts';
 import { daysOf } from './ledger-days.ts';
 
 export const TABS = ['now', 'report', 'ledger', 'prices'] as const;
+/** Parts of the report's bars. */
+export const BYS = ['service', 'resource'] as const;
 export type Tab = (typeof TABS)[number];
 
 export const estimateQuery = queryOptions({
@@ -54,6 +56,13 @@ export const reportQuery = (month: string) =>
   queryOptions({
     queryKey: ['billing', 'report', month],
     queryFn: () => cloud.getUsage(periodOf(month)),
+  });
+
+/** `month`: YYYY-MM. The eight that cost most, as many as there are colours. */
+export const resourcesQuery = (month: string) =>
+  queryOptions({
+    queryKey: ['billing', 'resources', month],
+    queryFn: () => cloud.getUsageByResource({ ...periodOf(month), top: 8 }),
   });
 
 /** Months in URLs and the API: `YYYY-MM`, in UTC. */

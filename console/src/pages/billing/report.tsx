@@ -1,6 +1,6 @@
 /** The report of one month: cost by day and by resource. */
 
-import { Button, Group, Stack, Table, Text, Title } from '@mantine/core';
+import { Button, Group, SegmentedControl, Stack, Table, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
@@ -13,10 +13,12 @@ import { sayCredits, sayPrice } from '../../parts/say.ts';
 import { type Column, DataTable } from '../../parts/tables/data-table.tsx';
 import { When } from '../../parts/tables/when.tsx';
 import { readerLocales } from '../../texts/reader-locales.ts';
+import { spendText as words } from '../../texts/spend-text.ts';
 import { text } from '../../texts/text.ts';
 import { DayBars, MonthSelect } from './month-select.tsx';
 import { ResourceLink } from './now.tsx';
-import { periodOf, reportQuery, thisMonth } from './queries.ts';
+import { BYS, periodOf, reportQuery, thisMonth } from './queries.ts';
+import { ByResource } from './resource-bars.tsx';
 
 type Usage = Result<'getUsage'>;
 
@@ -24,34 +26,49 @@ type Usage = Result<'getUsage'>;
 const quantity = new Intl.NumberFormat(readerLocales, { maximumFractionDigits: 9 });
 
 export function Report() {
-  const { month = thisMonth() } = useSearch({ from: '/shell/billing' });
+  const { month = thisMonth(), by = 'service' } = useSearch({ from: '/shell/billing' });
   const navigate = useNavigate({ from: '/billing' });
-  const report = useQuery(reportQuery(month));
   return (
     <Stack gap="lg">
       <Group justify="space-between" align="flex-end">
-        <MonthSelect
-          value={month}
-          onChange={(value) => navigate({ search: { tab: 'report', month: value } })}
-        />
-        <DownloadButton month={month} />
+        <MonthSelect value={month} onChange={(value) => navigate({ search: searchOf(value, by) })} />
+        <Group>
+          <SegmentedControl
+            aria-label={words.by}
+            value={by}
+            onChange={(value) => navigate({ search: searchOf(month, value) })}
+            data={BYS.map((value) => ({ value, label: words.bys[value] }))}
+          />
+          <DownloadButton month={month} />
+        </Group>
       </Group>
-      <Loaded query={report}>
-        {(usage) => (
-          <Stack gap="xl">
-            {Number(usage.total_cost) > 0 && (
-              <section>
-                <Title order={2} mb="sm">
-                  {text.billing.daily}
-                </Title>
-                <DayBars days={usage.daily} />
-              </section>
-            )}
-            <Items usage={usage} />
-          </Stack>
-        )}
-      </Loaded>
+      {by === 'resource' ? <ByResource month={month} /> : <ByService month={month} />}
     </Stack>
+  );
+}
+
+function searchOf(month: string, by: string) {
+  return { tab: 'report', month, ...(by === 'resource' && { by: 'resource' as const }) } as const;
+}
+
+function ByService({ month }: { readonly month: string }) {
+  const report = useQuery(reportQuery(month));
+  return (
+    <Loaded query={report}>
+      {(usage) => (
+        <Stack gap="xl">
+          {Number(usage.total_cost) > 0 && (
+            <section>
+              <Title order={2} mb="sm">
+                {text.billing.daily}
+              </Title>
+              <DayBars days={usage.daily} />
+            </section>
+          )}
+          <Items usage={usage} />
+        </Stack>
+      )}
+    </Loaded>
   );
 }
 

@@ -24,16 +24,19 @@ interface BillingSearch {
   readonly month?: string;
   /** The day of the ledger that is open, `YYYY-MM-DD` in UTC. */
   readonly day?: string;
+  /** Parts of the report's bars; default: services. */
+  readonly by?: 'resource';
 }
 
 export const billingRoutes = [
   createRoute({
     getParentRoute: () => shellRoute,
     path: '/billing',
-    validateSearch: ({ tab, month, day }: Record<string, unknown>): BillingSearch => ({
+    validateSearch: ({ tab, month, day, by }: Record<string, unknown>): BillingSearch => ({
       ...(TABS.includes(tab as Tab) && tab !== 'now' ? { tab: tab as Tab } : {}),
       ...(isMonth(month) ? { month } : {}),
       ...(typeof day === 'string' ? { day } : {}),
+      ...(by === 'resource' ? { by } : {}),
     }),
     loaderDeps: ({ search: { tab = 'now', month = thisMonth() } }) => ({ tab, month }),
     loader: ({ context: { queryClient }, deps: { tab, month } }) => {

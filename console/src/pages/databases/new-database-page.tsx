@@ -13,10 +13,11 @@ import { type Choice, Choices } from '../../parts/forms/choices.tsx';
 import { SubmitBar } from '../../parts/forms/submit-bar.tsx';
 import { Refused } from '../../parts/forms/warning.tsx';
 import { Loaded, Page } from '../../parts/page.tsx';
-import { sayCredits, sayWhole } from '../../parts/say.ts';
+import { QuoteLine } from '../../parts/quote-line.tsx';
+import { sayWhole } from '../../parts/say.ts';
 import { AnchorLink } from '../../parts/tables/links.tsx';
 import { text } from '../../texts/text.ts';
-import { databaseQuery, databasesQuery, enginesQuery, pricesQuery } from './queries/queries.ts';
+import { databaseQuery, databasesQuery, enginesQuery } from './queries/queries.ts';
 
 const words = text.databases;
 const DEFAULT_LIMIT_MB = 1024;
@@ -135,21 +136,13 @@ function engineChoice(entry: DatabaseEngine): Choice {
 }
 
 function Price({ engine }: { engine: string | undefined }) {
-  const { data: prices = [] } = useQuery(pricesQuery);
-  const ofDatabases = prices.filter(({ meter }) => meter === 'database.storage');
-  const price =
-    ofDatabases.find((one) => one.engine === engine) ?? ofDatabases.find((one) => one.engine === null);
-  if (price === undefined) return <span />;
+  if (engine === undefined) return <span />;
   return (
     <div>
       <Text size="sm" c="dimmed">
         {words.price}
       </Text>
-      <Text fw={600}>
-        {Number(price.price) === 0
-          ? words.free
-          : words.perGigabyte(sayCredits(price.price), sayCredits(price.price_per_month ?? price.price))}
-      </Text>
+      <QuoteLine of={{ resource_type: 'database', engine }} isBySize />
     </div>
   );
 }

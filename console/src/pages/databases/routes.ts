@@ -15,7 +15,6 @@ import {
   databasesQuery,
   enginesQuery,
   keptDatabasesQuery,
-  pricesQuery,
 } from './queries/queries.ts';
 import { filtersOf, sortOf } from './rows/filters.ts';
 
@@ -74,7 +73,6 @@ export const databaseRoutes = [
     loader: ({ context: { queryClient } }) => {
       readAhead(queryClient, enginesQuery);
       readAhead(queryClient, databasesQuery);
-      readAhead(queryClient, pricesQuery);
     },
     component: lazyRouteComponent(() => import('./new-database-page.tsx'), 'NewDatabasePage'),
   }),

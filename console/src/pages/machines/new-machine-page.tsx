@@ -9,6 +9,7 @@ import { Choices } from '../../parts/forms/choices.tsx';
 import { SubmitBar } from '../../parts/forms/submit-bar.tsx';
 import { Refused, Warning } from '../../parts/forms/warning.tsx';
 import { Loaded, Page } from '../../parts/page.tsx';
+import { QuoteLine } from '../../parts/quote-line.tsx';
 import { sayBytes, sayCredits, sayWhole } from '../../parts/say.ts';
 import { AnchorLink } from '../../parts/tables/links.tsx';
 import { statusQuery, useIsAdmin } from '../../queries.ts';
@@ -98,7 +99,12 @@ function Form({ images, types }: FormProps) {
             />
           }
         >
-          <Price type={type} />
+          <div>
+            <Price type={type} />
+            {type !== undefined && (
+              <QuoteLine of={{ resource_type: 'vm', instance_type: type.instance_type }} hasPrice={false} />
+            )}
+          </div>
           <Group>
             <Checkbox label={machineText.form.startNow} {...form.check('isStarted')} />
             <Button type="submit" loading={form.isBusy}>

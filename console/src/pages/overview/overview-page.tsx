@@ -5,6 +5,7 @@ import { CreditWarning } from '../../parts/credit-warning.tsx';
 import { Warning } from '../../parts/forms/warning.tsx';
 import { Loaded, Page } from '../../parts/page.tsx';
 import { sayBytes, sayCount, sayCredits, sayPrice } from '../../parts/say.ts';
+import { SpendWarning } from '../../parts/spend-warning.tsx';
 import { Figures } from '../../parts/tables/facts.tsx';
 import { AnchorLink } from '../../parts/tables/links.tsx';
 import { accountQuery, statusQuery } from '../../queries.ts';
@@ -25,6 +26,7 @@ export function OverviewPage() {
     <Page title={account === undefined ? text.overview.title : text.overview.hello(account.username)}>
       <Stack gap={40}>
         <CreditWarning />
+        <SpendWarning />
         {isAdmin && <Alerts />}
         {account !== undefined && <FirstSteps isAdmin={isAdmin} accountId={account.id} />}
         <AtAGlance />

@@ -66,5 +66,3 @@ export const enginesQuery = queryOptions({
   queryFn: () => cloud.listDatabaseEngines(),
   refetchInterval: ({ state }) => state.data?.some(isComing) === true && PREPARING_MS,
 });
-
-export const pricesQuery = queryOptions({ queryKey: ['prices'], queryFn: () => cloud.listPrices() });

@@ -1,13 +1,11 @@
-import { Switch, Text, TextInput } from '@mantine/core';
-import { useQuery } from '@tanstack/react-query';
+import { Switch, TextInput } from '@mantine/core';
 import { useNavigate } from '@tanstack/react-router';
 import { cloud } from '../../../cloud.ts';
 import { useCloudForm } from '../../../parts/cloud-form.ts';
 import { CallSample } from '../../../parts/commands/call-sample.tsx';
 import { FormModal } from '../../../parts/forms/dialog.tsx';
-import { sayPrice } from '../../../parts/say.ts';
+import { QuoteLine } from '../../../parts/quote-line.tsx';
 import { text } from '../../../texts/text.ts';
-import { pricesQuery } from '../../billing/queries.ts';
 import { bucketsQuery } from '../queries.ts';
 
 const NO_BUCKET = { name: '', versioning: true, encryption: false };
@@ -50,20 +48,8 @@ export function NewBucketForm({ isOpen, onClose }: { isOpen: boolean; onClose: (
         description={text.storage.encryptionLead}
         {...form.check('encryption')}
       />
-      <StoragePrice />
+      <QuoteLine of={{ resource_type: 'bucket' }} isBySize />
       <CallSample operation="createBucket" args={[form.values]} />
     </FormModal>
-  );
-}
-
-/** The price of the contents; a bucket itself costs nothing. */
-function StoragePrice() {
-  const { data: prices = [] } = useQuery(pricesQuery);
-  const price = prices.find(({ meter }) => meter === 'storage');
-  if (price === undefined) return null;
-  return (
-    <Text size="sm" c="dimmed">
-      {text.storage.price(sayPrice(price.price), Number(price.price) === 0 ? '' : price.unit)}
-    </Text>
   );
 }

@@ -26,9 +26,6 @@ export const databases = {
   perHour: (price: string) => `${price} / hour`,
   priceLine: (size: string, price: string) => `${size} · ${price} credits / hour for this size`,
   freeLine: (size: string) => `${size} · free`,
-  free: 'Free',
-  perGigabyte: (hour: string, month: string) =>
-    `${hour} credits / hour · ${month} / month for each GB of storage`,
   form: {
     lead: 'You only need to choose an engine and a name.',
     engine: 'Engine',

@@ -24,8 +24,6 @@ export const storage = {
   noBucketsLead:
     'A bucket is a container for files. Create one, or drop a file here and a bucket is created for it.',
   nameRule: 'Use 3 to 63 lower-case letters, digits, dots and hyphens.',
-  price: (price: string, unit: string) =>
-    unit === '' ? 'Storage is free.' : `Storage costs ${price} credits / ${unit}.`,
   versioning: 'Versioning',
   versioningLead: 'Overwritten and deleted files can be restored.',
   encryption: 'Encrypt on disk',

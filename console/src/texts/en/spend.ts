@@ -1,0 +1,40 @@
+/** Spend caps, prices before something is created, and costs by resource. */
+import { counted } from './counted.ts';
+
+export const spend = {
+  title: 'Spend cap',
+  lead:
+    'The most that this account may spend in a calendar month (UTC). At the cap, machines and databases are stopped and ' +
+    'nothing new can be created. Nothing is deleted. Everything starts again with a higher cap, or in the next month.',
+  cap: 'Credits per month',
+  capLead: 'Empty: no cap.',
+  warn: 'Warnings at percent',
+  warnLead: 'Sent to webhooks, and by mail where it is on. Reaching the cap is always told.',
+  save: 'Save',
+  spent: (spent: string, cap: string) => `${spent} of ${cap} credits spent this month`,
+  spentLabel: 'Share of the spend cap that is spent',
+  expected: 'With what is in use, the cap is reached',
+  byAdministrator: (cap: string) =>
+    `An administrator has set a cap of ${cap} credits per month. The lower one counts.`,
+  reached: (cap: string) => `You have reached your spend cap of ${cap} credits for this month.`,
+  reachedLead:
+    'Machines and databases are stopped, and nothing new can be created. Nothing is deleted. All goes on',
+  reachedOr: 'or with a higher cap.',
+  near: (percent: string, cap: string) => `You have spent ${percent} % of your spend cap of ${cap} credits.`,
+  nearLead: 'At the cap, machines and databases are stopped. Nothing is deleted.',
+  change: 'Change the cap',
+  ask: 'Ask an administrator for a higher cap.',
+  quote: {
+    month: (credits: string) => `${credits} credits / month`,
+    free: 'Free of charge',
+    lasts: (days: number) => `Your credits last ${counted(days, 'day')} with it`,
+    ends: 'The spend cap is reached with it',
+    perGigabyte: (credits: string) => `${credits} credits per GB and month`,
+  },
+  byResource: 'Cost by resource',
+  by: 'Bars by',
+  bys: { service: 'Service', resource: 'Resource' },
+  others: (resources: number) => `${counted(resources, 'other resource')}`,
+  deleted: 'deleted',
+  kind: 'Type',
+};
