@@ -215,3 +215,25 @@ test('old ranges go whole, and the chain goes on', async () => {
   await seals.seal({ all: true });
   assert.deepEqual((await verifyChain(metadata)).ok, true);
 });
+
+test('each read finds its rows by an index, and sorts none', async () => {
+  const plans: string[] = [];
+  const explained = new AuditStore({
+    all: async (sql: string, ...params: never[]) => {
+      const steps = await metadata.all<{ detail: string }>(`EXPLAIN QUERY PLAN ${sql}`, ...params);
+      plans.push(steps.map(({ detail }) => detail).join('; '));
+      return [];
+    },
+    get: async () => undefined,
+  });
+  await explained.newest(null, 1000, 10);
+  await explained.newest(7, 1000, 10);
+  await explained.unsealed(10);
+  await explained.rowsOf(3);
+  assert.deepEqual(plans, [
+    'SEARCH audit_rows USING INTEGER PRIMARY KEY (rowid<?)',
+    'SEARCH audit_rows USING INDEX audit_rows_account (account_id=? AND id<?)',
+    'SEARCH audit_rows USING INDEX audit_rows_seal (seal=?)',
+    'SEARCH audit_rows USING INDEX audit_rows_seal (seal=?)',
+  ]);
+});

@@ -221,7 +221,9 @@ export class AuditedWork {
   async compare(): Promise<number> {
     const actors = this.#actors();
     const answer = await actors.admin.fetch('/api/audit?account_id=all&outcome=done&format=jsonl');
-    const lines = (await answer.text()).split('\n').filter((line) => line !== '');
+    const text = await answer.text();
+    assert.equal(answer.status, 200, `the log: ${text}`);
+    const lines = text.split('\n').filter((line) => line !== '');
     const log = lines.map((line): Entry => JSON.parse(line));
     for (const [what, { effects, entries }] of Object.entries(await comparisons(actors, log))) {
       assert.deepEqual(new Set(effects), new Set(entries), `${what}: left the effects, right the log`);
