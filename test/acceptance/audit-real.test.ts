@@ -1,4 +1,4 @@
-/** Nothing secret gets into the audit log of calls that succeed, on machines, databases, buckets and people. */
+/** Nothing secret gets into the audit log of calls that succeed, on real machines, databases and buckets. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
