@@ -7,11 +7,11 @@ import { eventually } from '../harness/waiting.ts';
 
 export const IMAGES = '/api/admin/images';
 
-/** A disk that says `hello` on its serial port when it is started from. */
-export function helloDisk(): Buffer {
+/** A disk that says a word on its serial port when it is started from. */
+export function helloDisk(word = 'hello'): Buffer {
   const disk = Buffer.alloc(1024 * 1024);
   // mov dx, 0x3f8; then for each letter: mov al, letter; out dx, al; at last: hlt; jmp to the hlt.
-  const letters = [...Buffer.from('hello\r\n')].flatMap((letter) => [0xb0, letter, 0xee]);
+  const letters = [...Buffer.from(`${word}\r\n`)].flatMap((letter) => [0xb0, letter, 0xee]);
   Buffer.from([0xba, 0xf8, 0x03, ...letters, 0xf4, 0xeb, 0xfd]).copy(disk);
   disk.writeUInt16LE(0xaa55, 510);
   return disk;
