@@ -14,6 +14,7 @@ import { Client } from '../harness/client.ts';
 import { ADMIN_KEY, CloudProcess, NO_OTHER_READERS } from '../harness/cloud-process.ts';
 import { runCloudlet } from '../harness/command.ts';
 import { openSocket, readToEnd } from '../harness/raw-http.ts';
+import { eventually } from '../harness/waiting.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'cloudlet-lifecycle-'));
 after(() => rmSync(root, { recursive: true, force: true }));
@@ -229,11 +230,15 @@ test('SIGTERM lets an upload of 20 MiB finish, takes no new connection, and exit
   });
   const answered = once(upload, 'response');
   upload.write(head);
-  upload.write(bytes.subarray(0, 10 * 2 ** 20));
-  await sleep(300);
+  // More than the sockets hold: the cloud reads it once this is taken.
+  await new Promise((resolve) => upload.write(bytes.subarray(0, 10 * 2 ** 20), resolve));
   const stopped = cloud.stop();
-  await sleep(300);
-  await assert.rejects(fetch(`${cloud.api}/healthz`));
+  await eventually('it takes no new connection', () =>
+    fetch(`${cloud.api}/healthz`).then(
+      () => false,
+      () => true,
+    ),
+  );
   upload.write(bytes.subarray(10 * 2 ** 20));
   upload.end('\r\n--b--\r\n');
   const [response] = await answered;

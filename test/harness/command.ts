@@ -2,8 +2,12 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
+import { StartProgress } from './start-progress.ts';
 
 const LAUNCHER = fileURLToPath(new URL('../../bin/cloudlet', import.meta.url));
+
+/** One that gets further for so many times its timeout does not end by itself: a cloud that starts. */
+const MOST_WAITS = 10;
 
 export interface Ended {
   readonly code: number | null;
@@ -16,19 +20,28 @@ export interface CommandOptions {
   readonly env: Readonly<Record<string, string>>;
   readonly uid?: number;
   readonly gid?: number;
+  /** How long it may wait for others, with no processor time and no output. */
   readonly timeoutMs?: number;
 }
 
-/** Killed, and then with the code null, when it does not end in time. */
+/** Killed, and then with the code null, when it gets no further. */
 export async function runCloudlet(args: readonly string[], options: CommandOptions): Promise<Ended> {
   const { env, timeoutMs = 30_000, ...identity } = options;
   const child = spawn(LAUNCHER, args, {
     env: { PATH: process.env.PATH, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
-    timeout: timeoutMs,
-    killSignal: 'SIGKILL',
+    // A group of its own, whose processor time is known, and which ends with this process.
+    detached: true,
     ...identity,
   });
+  const kill = () => {
+    try {
+      if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
+    } catch {
+      // It has ended.
+    }
+  };
+  process.once('exit', kill);
   let [stdout, stderr] = ['', ''];
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
     stdout += text;
@@ -36,7 +49,17 @@ export async function runCloudlet(args: readonly string[], options: CommandOptio
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     stderr += text;
   });
-  const [code] = await once(child, 'close');
+  const limits = { stalledMs: timeoutMs, mostProcessorMs: Number.POSITIVE_INFINITY };
+  const progress = new StartProgress(child.pid ?? 0, limits);
+  const startedAt = performance.now();
+  const look = setInterval(() => {
+    const isStuck = progress.fault(stdout.length + stderr.length) !== undefined;
+    if (isStuck || performance.now() - startedAt > MOST_WAITS * timeoutMs) kill();
+  }, 1000);
+  const [code] = await once(child, 'close').finally(() => {
+    clearInterval(look);
+    process.off('exit', kill);
+  });
   return { code, stdout, stderr };
 }
 

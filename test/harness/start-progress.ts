@@ -39,16 +39,24 @@ function statOf(pid: string): string[] {
   }
 }
 
+interface ProgressLimits {
+  /** With no processor time and no output for so long, it is stuck. */
+  readonly stalledMs: number;
+  readonly mostProcessorMs: number;
+}
+
 export class StartProgress {
   readonly #group: number;
+  readonly #limits: ProgressLimits;
   #outputLength = 0;
   #processorMs = 0;
   #movedAt = performance.now();
   #lookedAt = performance.now();
 
   /** The number of the process group that starts. */
-  constructor(group: number) {
+  constructor(group: number, limits: Partial<ProgressLimits> = {}) {
     this.#group = group;
+    this.#limits = { stalledMs: STALLED_MS, mostProcessorMs: MAX_PROCESSOR_MS, ...limits };
   }
 
   /** What keeps it from ever being ready, or undefined: it still gets on. `outputLength`: printed so far. */
@@ -59,8 +67,9 @@ export class StartProgress {
     const processorMs = groupProcessorMs(this.#group);
     if (processorMs !== this.#processorMs || outputLength !== this.#outputLength) this.#movedAt = now;
     [this.#processorMs, this.#outputLength] = [processorMs, outputLength];
-    if (processorMs > MAX_PROCESSOR_MS) return `not ready after ${processorMs} ms of the processor`;
-    if (now - this.#movedAt > patienceMs(STALLED_MS)) return `has done nothing for ${STALLED_MS} ms or more`;
+    const { stalledMs, mostProcessorMs } = this.#limits;
+    if (processorMs > mostProcessorMs) return `not ready after ${processorMs} ms of the processor`;
+    if (now - this.#movedAt > patienceMs(stalledMs)) return `has done nothing for ${stalledMs} ms or more`;
     return undefined;
   }
 }
