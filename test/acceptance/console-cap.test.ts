@@ -114,6 +114,10 @@ test('costs are split by resource, with links and the names of deleted ones', {
   assert.match(page.url(), /by=resource/);
   assert.equal(await page.locator('[data-part]').count(), 4, 'two bars, and two in the legend');
   await look(page, 'costs-by-resource');
+  await page.setViewportSize(PHONE);
+  const wide = await page.evaluate('document.documentElement.scrollWidth - window.innerWidth');
+  assert.equal(wide, 0, 'the bars of a month fit on a phone');
+  await page.setViewportSize(DESK);
   await page.getByRole('link', { name: 'kept', exact: true }).click();
   await page.waitForURL(/\/machines\/vm-/);
   await removeAll(user);
