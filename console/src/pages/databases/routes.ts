@@ -27,7 +27,7 @@ interface DatabaseSearch {
   /** The table or collection that is open. */
   readonly table?: string;
   /** The view of it; default: its rows. */
-  readonly view?: 'structure';
+  readonly view?: 'structure' | 'diagram';
   readonly where?: readonly DatabaseRowFilter[];
   readonly by?: DatabaseRowSort;
   /** A filter of MongoDB, as typed. */
@@ -42,7 +42,7 @@ function databaseSearch({ tab, span, table, view, match, ...rows }: Record<strin
     ...(knownTab === undefined ? {} : { tab: knownTab }),
     ...(knownSpan === undefined ? {} : { span: knownSpan }),
     ...(typeof table === 'string' ? { table } : {}),
-    ...(view === 'structure' ? { view } : {}),
+    ...(view === 'structure' || view === 'diagram' ? { view } : {}),
     ...(where === undefined ? {} : { where }),
     ...(by === undefined ? {} : { by }),
     ...(typeof match === 'string' ? { match } : {}),

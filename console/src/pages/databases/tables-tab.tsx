@@ -4,6 +4,7 @@ import { ArrowPathIcon, TableCellsIcon } from '@heroicons/react/24/outline';
 import {
   ActionIcon,
   Badge,
+  Button,
   Group,
   NavLink,
   SegmentedControl,
@@ -34,6 +35,10 @@ const RowsView = lazyPart(
 );
 const DocumentsView = lazyPart(
   () => import('./documents/documents-view.tsx').then((made) => made.DocumentsView),
+  <Group h={320} aria-busy="true" />,
+);
+const SchemaView = lazyPart(
+  () => import('./schema/schema-view.tsx').then((made) => made.SchemaView),
   <Group h={320} aria-busy="true" />,
 );
 const COLUMNS: readonly Column<DatabaseTable['columns'][number]>[] = [
@@ -88,9 +93,18 @@ interface TablesProps {
 }
 
 function Tables({ database, grammar, tables, onRefresh }: TablesProps) {
-  const { table: open } = useSearch({ from: '/shell/databases/$database' });
+  const { table: open, view } = useSearch({ from: '/shell/databases/$database' });
   const navigate = useNavigate({ from: '/databases/$database' });
   const [find, setFind] = useState('');
+  const openTable = (name: string) =>
+    void navigate({
+      search: ({ where: _, by: __, match: ___, view: left, ...before }) => ({
+        ...before,
+        ...(left === 'structure' && { view: left }),
+        table: name,
+      }),
+      replace: true,
+    });
   const shown = tables.find((table) => nameOf(table) === open) ?? tables[0];
   return (
     <div className={classes.split}>
@@ -109,6 +123,21 @@ function Tables({ database, grammar, tables, onRefresh }: TablesProps) {
           <ActionIcon variant="subtle" color="gray" aria-label={words.refresh} onClick={onRefresh}>
             <ArrowPathIcon width={18} />
           </ActionIcon>
+          {grammar !== 'documents' && (
+            <Button
+              size="xs"
+              variant="default"
+              aria-pressed={view === 'diagram'}
+              onClick={() =>
+                navigate({
+                  search: ({ view: _, ...before }) =>
+                    view === 'diagram' ? before : { ...before, view: 'diagram' },
+                })
+              }
+            >
+              {words.diagram}
+            </Button>
+          )}
         </Group>
         {tables
           .filter((table) => nameOf(table).includes(find))
@@ -116,22 +145,18 @@ function Tables({ database, grammar, tables, onRefresh }: TablesProps) {
             <NavLink
               key={nameOf(table)}
               component="button"
-              active={table === shown}
+              active={table === shown && view !== 'diagram'}
               label={nameOf(table)}
               description={table.type === 'view' ? words.isView : undefined}
-              onClick={() =>
-                navigate({
-                  search: ({ where: _, by: __, match: ___, ...before }) => ({
-                    ...before,
-                    table: nameOf(table),
-                  }),
-                  replace: true,
-                })
-              }
+              onClick={() => openTable(nameOf(table))}
             />
           ))}
       </nav>
-      {shown !== undefined && <OneTable database={database} grammar={grammar} table={shown} />}
+      {view === 'diagram' && grammar !== 'documents' ? (
+        <SchemaView tables={tables} onOpen={openTable} />
+      ) : (
+        shown !== undefined && <OneTable database={database} grammar={grammar} table={shown} />
+      )}
     </div>
   );
 }

@@ -103,6 +103,7 @@ export const databases = {
     allDocuments: 'Documents',
     query: 'Query',
     refresh: 'Refresh',
+    diagram: 'Diagram',
     list: 'Tables',
   },
   charts: {
