@@ -75,6 +75,9 @@ export function nearest(typed: string, names: readonly string[]): string | undef
 
 /** The name within one or two typos, or undefined. */
 function closest(typed: string, names: readonly string[]): string | undefined {
+  // `--size` for `--size-limit`.
+  const longer = names.filter((name) => typed.length > FARTHEST + 2 && name.startsWith(`${typed}-`));
+  if (longer.length === 1) return longer[0];
   const [best] = names
     .map((name) => ({ name, distance: slipsBetween(typed, name) }))
     .filter(

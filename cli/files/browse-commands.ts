@@ -46,7 +46,7 @@ export const BROWSE_COMMANDS: readonly Command[] = [
     name: 'rb',
     words: 'BUCKET',
     summary: 'remove an empty bucket',
-    run: async (call) => (await s3Of(call)).deleteBucket(remoteBucket(call.words[0] ?? '')),
+    run: removeBucket,
   },
   {
     name: 'ls',
@@ -165,9 +165,22 @@ async function countedSize(call: Invocation, { bucket, key }: RemoteLocation): P
 
 const NOT_COUNTED: ReadonlySet<number> = new Set([403, 404]);
 
+async function removeBucket(call: Invocation): Promise<void> {
+  const bucket = remoteBucket(call.words[0] ?? '');
+  await (await s3Of(call)).deleteBucket(bucket).catch((error) => {
+    if (!(error instanceof S3Failure) || error.code !== 'BucketNotEmpty') throw error;
+    const all = `cloudlet rm -r s3://${bucket}`;
+    throw new ClientError(
+      `s3://${bucket} is not empty: it has objects, old versions, delete markers or uploads in progress`,
+      EXIT.conflict,
+      `${all} removes the objects, and ${all} --versions old versions too`,
+    );
+  });
+}
+
 async function list(call: Invocation): Promise<void> {
   const { words, options, output } = call;
-  if (words[0] === undefined) {
+  if (words[0] === undefined || /^s3:\/*$/.test(words[0])) {
     const buckets = [];
     for await (const bucket of call.session().cloud.listBuckets()) buckets.push(bucket);
     output.table(buckets, ['CREATED', 'OBJECTS', 'SIZE', 'BUCKET'], (bucket) => {

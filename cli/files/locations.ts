@@ -63,7 +63,11 @@ function bucketAndKey(text: string, path: string): RemoteLocation {
     const rule = 'A bucket has 3 to 63 lower-case letters, digits, dots and hyphens';
     throw new UsageError(`"${bucket}" cannot be the name of a bucket`, rule);
   }
-  if (bucket === '') throw new UsageError(`${text} does not have the form s3://BUCKET/NAME`);
+  if (bucket === '') {
+    const likely = likelyLocation(text);
+    const guess = likely === undefined || likely === text ? '' : `; did you mean ${likely}?`;
+    throw new UsageError(`${text} does not have the form s3://BUCKET/NAME${guess}`);
+  }
   return { bucket, key: path.slice(bucket.length + 1) };
 }
 

@@ -71,8 +71,15 @@ export class Profiles {
   /** Throws errors that would prevent storing, except a full disk. */
   assertWritable(): void {
     const folder = dirname(this.#path);
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
-    accessSync(folder, constants.W_OK);
+    try {
+      mkdirSync(folder, { recursive: true, mode: 0o700 });
+      accessSync(folder, constants.W_OK);
+    } catch (error) {
+      const { message } = error as Error;
+      const hint =
+        'Set HOME or XDG_CONFIG_HOME to a folder of yours, or use CLOUDLET_URL and CLOUDLET_API_KEY';
+      throw new ClientError(`the profile cannot be stored: ${message}`, EXIT.forbidden, hint);
+    }
   }
 
   /** Stores a profile and makes it the current one. */

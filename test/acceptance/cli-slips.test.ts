@@ -73,6 +73,35 @@ test('an object that is not there is named', async () => {
   assert.match(await user.fails(5, ['cat', 's3://photos/none']), /no object at s3:\/\/photos\/none/);
 });
 
+test('a bucket that is not empty is said with the commands that empty it', async () => {
+  const said = await user.fails(6, ['rb', 's3://photos']);
+  assert.match(said, /s3:\/\/photos is not empty.*\n {2}cloudlet rm -r s3:\/\/photos removes the objects/);
+  assert.doesNotMatch(said, /force=true/);
+});
+
+test('a path without a bucket lists buckets, or is guessed', async () => {
+  for (const path of ['s3://', 's3:']) assert.match(await user.ok(['ls', path]), / s3:\/\/photos\n/);
+  assert.match(
+    await user.fails(2, ['cp', 'f.txt', 's3:///photos/x'], here),
+    /did you mean s3:\/\/photos\/x\?/,
+  );
+});
+
+test('the beginning of an option is completed', async () => {
+  const said = await user.fails(2, ['db', 'create', 'shop', '--size', '9']);
+  assert.match(said, /unknown option --size; did you mean --size-limit\?/);
+});
+
+test('a home that cannot be written to is no reason to give up', async () => {
+  const env = { HOME: '/dev/null' };
+  const said = await user.fails(4, ['login', cloud.api, '--key', '-'], { env, input: user.key });
+  assert.match(said, /the profile cannot be stored: .*\n {2}Set HOME or XDG_CONFIG_HOME .*CLOUDLET_API_KEY/);
+  assert.match(
+    await user.ok(['ls'], { env: { ...env, CLOUDLET_URL: cloud.api, CLOUDLET_API_KEY: user.key } }),
+    /photos/,
+  );
+});
+
 test('a cloud that is not reached is answered with the reason', async () => {
   const there = (url: string) =>
     user.fails(8, ['whoami'], { env: { CLOUDLET_URL: url, CLOUDLET_API_KEY: 'k' } });
