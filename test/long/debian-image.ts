@@ -8,7 +8,8 @@ const PACKAGES = [
   ...['systemd-sysv', 'dbus', 'udev', 'linux-image-cloud-amd64', 'initramfs-tools', 'zstd', 'cloud-init'],
   ...['cloud-guest-utils', 'fdisk', 'e2fsprogs', 'iproute2', 'openssh-server', 'systemd-resolved', 'rsync'],
 ];
-const TOOLS = ['mmdebstrap', 'syslinux', 'mformat', 'mcopy', 'sfdisk', 'mke2fs', 'qemu-img', 'ssh'];
+const DISK_TOOLS = ['syslinux', 'mformat', 'mcopy', 'sfdisk', 'qemu-img', 'ssh'];
+const TOOLS = ['mmdebstrap', 'mke2fs', ...DISK_TOOLS];
 /** What starts the active partition; comes with syslinux. */
 const BOOT_SECTOR = '/usr/lib/syslinux/mbr/mbr.bin';
 const SOURCES = ['/etc/apt/sources.list.d/debian.sources', '/etc/apt/sources.list'];
@@ -37,20 +38,20 @@ system_info:
 /** Why it cannot be made here, or false. */
 export function cannotBuildDebian(): string | false {
   if (process.getuid?.() !== 0) return 'needs root';
+  return notInstalled(...TOOLS) || cannotMakeDisk();
+}
+
+/** Why no disk can be made bootable here, or false. */
+export function cannotMakeDisk(): string | false {
   return (
-    notInstalled(...TOOLS) ||
+    notInstalled(...DISK_TOOLS) ||
     (fs.existsSync(BOOT_SECTOR) ? false : `${BOOT_SECTOR} is missing: apt-get install syslinux-common`)
   );
 }
 
 /** Makes `disk.raw` in `folder` and returns its path. Takes minutes. */
 export function buildDebian(folder: string): string {
-  const run = (program: string, args: readonly string[], input?: string) =>
-    execFileSync(program, args, {
-      cwd: folder,
-      stdio: ['pipe', 'ignore', 'pipe'],
-      ...(input ? { input } : {}),
-    });
+  const run = runIn(folder);
   const write = (name: string, text: string) => fs.writeFileSync(join(folder, name), text);
   const source = SOURCES.find((path) => fs.existsSync(path)) ?? '-';
   run('mmdebstrap', [
@@ -65,8 +66,23 @@ export function buildDebian(folder: string): string {
     if (name.startsWith('ssh_host_')) fs.rmSync(join(folder, 'root/etc/ssh', name));
   }
   run('mke2fs', ['-q', '-t', 'ext4', '-L', 'cloudroot', '-d', 'root', 'root.img', `${ROOT_MIB}M`]);
+  return bootableDisk(folder);
+}
+
+/** Makes `disk.raw` of the kernel and initrd in `root/boot`, and of `root.img`; returns its path. */
+export function bootableDisk(folder: string): string {
+  const run = runIn(folder);
   makeBootPartition(folder, run);
   return assemble(folder, run);
+}
+
+function runIn(folder: string): Run {
+  return (program, args, input) =>
+    execFileSync(program, args, {
+      cwd: folder,
+      stdio: ['pipe', 'ignore', 'pipe'],
+      ...(input ? { input } : {}),
+    });
 }
 
 type Run = (program: string, args: readonly string[], input?: string) => void;
