@@ -180,7 +180,7 @@ export class Transport {
   }
 
   #initOf({ operation, body, options }: Request) {
-    const { signal, idempotencyKey, accept, takesLong } = options;
+    const { signal, idempotencyKey, accept, takesLong, range } = options;
     const { gives, method } = operation;
     const headers: Record<string, string> = {
       accept: accept ?? (gives === 'json' || gives === 'pages' ? 'application/json' : '*/*'),
@@ -189,6 +189,7 @@ export class Transport {
     const isForm = operation.body === 'form';
     if (body !== undefined && !isForm) headers['content-type'] = 'application/json';
     if (idempotencyKey !== undefined) headers['idempotency-key'] = idempotencyKey;
+    if (range !== undefined) headers.range = range;
     if (takesLong === true) headers.prefer = 'respond-async';
     const sent = isForm ? formData(body as Parameters<typeof formData>[0]) : JSON.stringify(body);
     // The cloud never redirects, and another address must not get the key.

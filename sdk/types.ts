@@ -18,6 +18,8 @@ export interface CallOptions {
    * client waits for its end.
    */
   readonly takesLong?: boolean | undefined;
+  /** Bytes of a download, as in the header `Range`: `bytes=0-99`. */
+  readonly range?: string | undefined;
   /** Called about every second while a call with `takesLong` runs. The id is for `cancelOperation`. */
   readonly onOperation?: ((operation: Operation) => void) | undefined;
 }

@@ -119,6 +119,5 @@ test('on a phone by keyboard alone: the list, a section, and back', { skip }, as
   await page.keyboard.press('Shift+Tab');
   await page.keyboard.press('Enter');
   await page.locator('a:focus', { hasText: 'Tags' }).waitFor();
-  if (process.env['SCREENS']) await page.screenshot({ path: `${process.env['SCREENS']}/phone.png` });
   await page.close();
 });

@@ -18,6 +18,7 @@ const MarkdownFrame = lazyPart(() =>
   import('../../../../parts/markdown-frame.tsx').then((made) => made.MarkdownFrame),
 );
 const CsvPreview = lazyPart(() => import('./csv-preview.tsx').then((made) => made.CsvPreview));
+const ParquetPreview = lazyPart(() => import('./parquet-preview.tsx').then((made) => made.ParquetPreview));
 const LINK_SECONDS = 3600;
 /** The beginning of a table is enough for its first rows. */
 const CSV_MAX_BYTES = 2 ** 20;
@@ -26,7 +27,7 @@ const TEXT_TYPE =
   /^(text\/|application\/(json|xml|yaml|x-yaml|toml|javascript|x-sh|sql|x-ndjson)\b|[^;]*\+(json|xml)\b)/;
 
 type Linked = 'image' | 'video' | 'audio' | 'pdf';
-type Kind = Linked | 'text' | 'csv' | 'none';
+type Kind = Linked | 'text' | 'csv' | 'parquet' | 'none';
 
 function kindOf(object: StorageObjectDetails): Kind {
   const { name, mime_type, size, is_delete_marker } = object;
@@ -35,6 +36,7 @@ function kindOf(object: StorageObjectDetails): Kind {
   if (main === 'image' || main === 'video' || main === 'audio') return main;
   if (mime_type === 'application/pdf') return 'pdf';
   if (/^text\/(csv|tab-separated-values)\b/.test(mime_type) || /\.(csv|tsv)$/i.test(name)) return 'csv';
+  if (mime_type === 'application/vnd.apache.parquet' || /\.parquet$/i.test(name)) return 'parquet';
   return isText(object) ? 'text' : 'none';
 }
 
@@ -67,6 +69,8 @@ export function Preview({ object }: { object: StorageObjectDetails }) {
         <TextPreview object={object} />
       ) : kind === 'csv' ? (
         <TablePreview object={object} />
+      ) : kind === 'parquet' ? (
+        <ParquetPreview object={object} />
       ) : (
         <LinkedPreview object={object} kind={kind} />
       )}
