@@ -350,6 +350,12 @@ for (const { engine, skip, odd, oddRow, changed } of ENGINES) {
       const insert = { table: 'loose', changes: [{ action: 'insert', values: { a: 1 } }] };
       await user.expect(200, ...change(insert));
       assert.deepEqual((await read({ table: 'loose' })).key, []);
+      const misspelled = { table: 'loose', changes: [{ action: 'insert', set: { a: 1 } }] };
+      assert.match(
+        (await user.refused(400, 'invalid_request', change(misspelled))).detail,
+        /values: is missing/,
+      );
+      assert.equal((await read({ table: 'loose', count: true })).total, 1);
       const remove = { table: 'loose', changes: [{ action: 'delete', old: { a: 1 } }] };
       assert.match((await user.refused(400, 'invalid_request', change(remove))).detail, /no primary key/);
       const view = { table: 'seen', changes: [{ action: 'insert', values: { id: 1 } }] };

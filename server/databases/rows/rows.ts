@@ -128,6 +128,9 @@ export class Rows {
       throw invalidField('table', `${table.name} is a view, whose rows are read-only`);
     if (needsKey && language.keyOf(table).length === 0)
       throw invalidField('table', `${table.name} has no primary key: nothing tells its rows apart`);
+    // A misspelled member would otherwise insert an empty row.
+    if (changes.some(({ action, values }) => action === 'insert' && values === undefined))
+      throw invalidField('values', 'is missing: an insert without values, of defaults only, has {}');
     const statements = changes.map((change) => language.change(table, change));
     if (input.dry_run !== true)
       await this.#deps.queries.change(principal, databaseId, { statements, signal });
