@@ -4,7 +4,7 @@
  * with the signature of each as a method of the client. The set-up runs it; the files are not in
  * git.
  */
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 interface Schema {
@@ -257,8 +257,15 @@ function comment(text: string | undefined): string {
 export function writeSdkTypes(): void {
   const document = JSON.parse(readFileSync(join(ROOT, 'openapi.json'), 'utf8')) as Document;
   mkdirSync(join(ROOT, 'build/sdk'), { recursive: true });
-  writeFileSync(join(ROOT, 'build/sdk/schema.d.ts'), renderTypes(document));
-  writeFileSync(join(ROOT, 'build/sdk/operations.ts'), renderOperations(document));
+  replaceFile(join(ROOT, 'build/sdk/schema.d.ts'), renderTypes(document));
+  replaceFile(join(ROOT, 'build/sdk/operations.ts'), renderOperations(document));
+}
+
+/** The builds of console and client run at once: neither may read what the other has written half of. */
+function replaceFile(path: string, text: string): void {
+  const own = `${path}.${process.pid}`;
+  writeFileSync(own, text);
+  renameSync(own, path);
 }
 
 if (import.meta.main) writeSdkTypes();
