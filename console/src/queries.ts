@@ -125,13 +125,16 @@ export function readAhead<Data, Shown, Key extends QueryKey>(
   void client.prefetchQuery({ ...query, staleTime: Number.POSITIVE_INFINITY });
 }
 
-/** The signed-in account. */
 export const spendCapQuery = queryOptions({
   queryKey: ['billing', 'cap'],
   queryFn: () => cloud.getSpendCap(),
 });
 
-export const accountQuery = queryOptions({ queryKey: ['account'], queryFn: () => cloud.getAccount() });
+/** The signed-in account without its key: each answer with the key has an entry in the audit log. */
+export const accountQuery = queryOptions({
+  queryKey: ['account'],
+  queryFn: () => cloud.getAccount({ api_key: false }),
+});
 
 /** Whether the account may read data of the whole cloud: administrators and auditors. */
 export const readsAll = (account: Pick<Account, 'is_admin' | 'is_auditor'> | undefined): boolean =>

@@ -63,7 +63,7 @@ whenSessionEnds(async () => {
   if (queryClient.getQueryData(accountQuery.queryKey) === undefined || session.get() !== 'alive') return;
   if (isSigningIn()) return;
   // The refused call may be older than the current session.
-  const refusal: unknown = await cloud.getAccount().then(
+  const refusal: unknown = await cloud.getAccount({ api_key: false }).then(
     () => null,
     (error) => error,
   );

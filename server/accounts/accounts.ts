@@ -218,11 +218,11 @@ export class Accounts {
    * The caller's account. The key is shown to itself, and to a session whose password was confirmed
    * recently.
    */
-  async profile(principal: Principal): Promise<Account> {
-    const row = await this.#own(principal);
-    const left = await this.#deps.balance?.(row.id);
-    if (left === undefined) return this.#describe(principal, row);
-    return this.#describe(principal, { ...row, credits_micro: left.free, held_micro: left.held });
+  async profile(principal: Principal, { hasKey = true } = {}): Promise<Account> {
+    const own = await this.#own(principal);
+    const left = await this.#deps.balance?.(own.id);
+    const row = left === undefined ? own : { ...own, credits_micro: left.free, held_micro: left.held };
+    return hasKey ? this.#describe(principal, row) : describeAccount(row, null);
   }
 
   /**

@@ -150,9 +150,10 @@ function ownAccountRoutes({ accounts, closings, secureCookies }: AccountRoutesDe
         '`api_key` is returned to that key itself, and to a session whose password was given in the last 15 minutes; ' +
         'otherwise it is null.',
       permission: 'account:read',
+      query: shapes.ProfileQuery,
       responses: { 200: shapes.Account },
       errors: ['account_not_found'],
-      handler: ({ principal }) => accounts.profile(principal),
+      handler: ({ principal, query }) => accounts.profile(principal, { hasKey: query.api_key !== false }),
     });
   return [
     profile('/api/account', 'getAccount'),

@@ -48,6 +48,15 @@ export const LoginBody = namedObject('Login', {
   password: GivenPassword,
 });
 
+export const ProfileQuery = Type.Object({
+  api_key: Type.Optional(
+    Type.Boolean({
+      default: true,
+      description: 'false: without the key, which is then null, and without an entry in the audit log',
+    }),
+  ),
+});
+
 export const SetupQuery = Type.Object({
   token: Type.Optional(Type.String({ maxLength: 256, description: 'Token of the set-up link' })),
 });

@@ -87,10 +87,13 @@ describe('an entry', () => {
     assert.deepEqual([out.actor_id, out.account_id, out.outcome], [id, id, 'done']);
     const ends = await rowsOf(admin, `?action=logout&account_id=all&actor=${id}`);
     assert.equal(ends.length, 1, 'only of a session that was one');
-    const shown = await session.call('/api/account', { headers: sessionOf(signedIn) });
-    assert.notEqual(shown.body.api_key, null);
+    const own = { headers: sessionOf(signedIn) };
+    assert.equal((await session.expect(200, '/api/account?api_key=false', own)).api_key, null);
+    assert.notEqual((await session.expect(200, '/api/account', own)).api_key, null);
     const secret = await entryOf(admin, 'getAccount', `&account_id=${id}`);
     assert.equal(secret.via, 'session');
+    const all = await rowsOf(admin, `?action=getAccount&account_id=${id}`);
+    assert.equal(all.length, 1, 'none without the key');
     for (let i = 0; i < 3; i++)
       await anyone.refused(401, 'invalid_credentials', ['/api/login', { json: { ...json, password: 'no' } }]);
     const refused = await entryOf(admin, 'login', `&account_id=${id}&outcome=refused`);

@@ -4,9 +4,10 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
+import { eventually } from '../harness/waiting.ts';
 import { noBrowser } from './browser-kit.ts';
 import { assertAccessible } from './console-journey.ts';
-import { ConsoleFixture, dropFiles, PASSWORD, seriousFaults, uploaded } from './console-kit.ts';
+import { askIn, ConsoleFixture, dropFiles, PASSWORD, seriousFaults, uploaded } from './console-kit.ts';
 import { FAKED_CLOCK, noFakedClock } from './faked-clock.ts';
 
 const skip = noBrowser;
@@ -84,6 +85,9 @@ test('a session is asked for the password before a key is shown, replaced or mad
   await page.keyboard.press('Enter');
   const shown = page.getByRole('region', { name: 'API key', exact: true }).locator('code');
   await shown.filter({ hasText: /^clk_\w{38}$/ }).waitFor();
+  const entries = () => askIn(page, '/api/audit?action=getAccount') as Promise<readonly unknown[]>;
+  await eventually('the key that is shown has an entry', async () => (await entries()).length > 0);
+  assert.equal((await entries()).length, 1, 'pages that show no key do not ask for it');
   set('+48m');
   await press('Create access key');
   const form = page.getByRole('dialog', { name: 'Create access key' });

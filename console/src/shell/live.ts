@@ -67,7 +67,7 @@ async function lost(): Promise<void> {
   const { signal } = asking;
   waiting ??= setTimeout(() => live.set('gone'), PATIENCE_MS);
   try {
-    const account = await cloud.getAccount({ signal });
+    const account = await cloud.getAccount({ api_key: false }, { signal });
     signal.throwIfAborted();
     queryClient.setQueryData(accountQuery.queryKey, account);
     answered();

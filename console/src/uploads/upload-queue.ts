@@ -167,7 +167,7 @@ class UploadQueue {
     clearTimeout(this.#asking);
     if (this.#halt === undefined) return;
     try {
-      this.signedIn((await cloud.getAccount()).id);
+      this.signedIn((await cloud.getAccount({ api_key: false })).id);
       this.#goOn();
     } catch (error) {
       if (isSignedOut(error)) this.#waitForSession();

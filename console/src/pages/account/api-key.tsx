@@ -1,7 +1,7 @@
 /** The account's main key: show, copy, and replace with an overlap. */
 
 import { Button, Code, Group, Select, Stack, Text, Title } from '@mantine/core';
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
 import { cloud } from '../../cloud.ts';
 import { CallSample } from '../../parts/commands/call-sample.tsx';
@@ -19,30 +19,29 @@ const OVERLAPS = [
   { value: '604800', label: text.account.week },
 ];
 
+/** null: no password was given. The cloud leaves the key out if it was given too long ago. */
+async function readKey(): Promise<string | null> {
+  const { api_key: key } = await cloud.getAccount();
+  if (key !== null) return key;
+  return (await givePassword()) ? (await cloud.getAccount()).api_key : null;
+}
+
 export function ApiKey() {
-  const [isShown, setShown] = useState(false);
   const [isAsked, setAsked] = useState(false);
   const [overlap, setOverlap] = useState('86400');
-  const { data: account } = useQuery(accountQuery);
-  const queryClient = useQueryClient();
+  const reveal = useMutation({ mutationFn: readKey });
   const body = { overlap_seconds: Number(overlap) };
   const rotate = useMutation({
     mutationFn: () => cloud.rotateApiKey(body),
     meta: { shown: true, invalidates: [accountQuery] },
     onSuccess: () => {
+      if (isShown) reveal.mutate();
       setAsked(false);
       showDone(text.account.rotated);
     },
   });
-  const key = account?.api_key ?? '';
-  const isKnown = key !== '';
-  /** The cloud omits the key if the password was given too long ago. */
-  const show = async () => {
-    if (isKnown) return setShown(!isShown);
-    if (!(await givePassword())) return;
-    await queryClient.invalidateQueries({ queryKey: accountQuery.queryKey });
-    setShown(true);
-  };
+  const key = reveal.data ?? '';
+  const isShown = key !== '';
   return (
     <Stack component="section" gap="xs" aria-labelledby="api-key">
       <Title order={2} id="api-key">
@@ -50,10 +49,15 @@ export function ApiKey() {
       </Title>
       <Text c="dimmed">{text.account.apiKeyLead}</Text>
       <Group gap="xs">
-        <Code fz="sm">{isShown && isKnown ? key : `${key.slice(0, 8)}${'•'.repeat(20)}`}</Code>
-        {isKnown && <CopyIcon value={key} label={text.account.copyKey} />}
-        <Button size="compact-sm" variant="default" onClick={() => void show()}>
-          {isShown && isKnown ? text.account.hide : text.account.show}
+        <Code fz="sm">{isShown ? key : '•'.repeat(28)}</Code>
+        {isShown && <CopyIcon value={key} label={text.account.copyKey} />}
+        <Button
+          size="compact-sm"
+          variant="default"
+          loading={reveal.isPending}
+          onClick={() => (isShown ? reveal.reset() : reveal.mutate())}
+        >
+          {isShown ? text.account.hide : text.account.show}
         </Button>
         <Button size="compact-sm" variant="default" onClick={() => setAsked(true)}>
           {text.account.rotate}
