@@ -102,6 +102,12 @@ test('a forgotten password is set anew with a link that an administrator gives',
   await second.fill('a third one');
   await set();
   await forgetful.getByRole('alert').getByText('The link is unknown, used, replaced or expired').waitFor();
+  assert.equal(await first.count(), 0, 'no other password helps');
+  await assertAccessible(forgetful, 'a link that was used');
+  await forgetful.getByRole('link', { name: 'Forgot your password?' }).click();
+  await forgetful.getByText('Ask the administrator of this cloud for a link').waitFor();
+  await forgetful.goto(link);
+  await first.waitFor();
   await forgetful.reload();
   await forgetful.getByRole('heading', { name: 'This link is incomplete' }).waitFor();
   await assertAccessible(forgetful, 'a link without a token');

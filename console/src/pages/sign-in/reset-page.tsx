@@ -5,10 +5,10 @@
 
 import { Button, Group, PasswordInput, Stack, Text } from '@mantine/core';
 import { type FormEvent, useEffect, useState } from 'react';
-import type { Account, ResetPassword } from '../../../../sdk/index.ts';
+import { type Account, CloudError, type ResetPassword } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
 import { useCloudForm } from '../../parts/cloud-form.ts';
-import { Refused } from '../../parts/forms/warning.tsx';
+import { Refused, Warning } from '../../parts/forms/warning.tsx';
 import { AnchorLink } from '../../parts/tables/links.tsx';
 import { text } from '../../texts/text.ts';
 import { SignInLayout, useEnter } from './sign-in-pages.tsx';
@@ -64,6 +64,8 @@ function NewPasswordForm({ token, onDone }: { token: string; onDone: (done: Done
     if (password === again) form.submit(event);
     else event.preventDefault();
   };
+  const { error } = form.refusal;
+  if (error instanceof CloudError && error.code === 'invalid_link') return <Ended says={error.message} />;
   const typed = { autoComplete: 'new-password', required: true, withAsterisk: false };
   return (
     <form onSubmit={submit}>
@@ -87,6 +89,19 @@ function NewPasswordForm({ token, onDone }: { token: string; onDone: (done: Done
         </Button>
       </Stack>
     </form>
+  );
+}
+
+/** No other password helps: the fields would only be filled again. */
+function Ended({ says }: { says: string }) {
+  return (
+    <Stack>
+      <Warning title={says} role="alert" isError>
+        {words.linkEnded}
+      </Warning>
+      <AnchorLink to="/forgot-password">{text.signIn.forgot}</AnchorLink>
+      <AnchorLink to="/sign-in">{text.signIn.signIn}</AnchorLink>
+    </Stack>
   );
 }
 

@@ -76,6 +76,7 @@ export const signIn = {
     password: 'New password',
     again: 'New password, again',
     differ: 'The passwords differ.',
+    linkEnded: 'If you set a password with it, sign in with that. Otherwise ask for another link.',
     save: 'Set password',
     done: 'The password is set',
     doneLead: (name: string) => `You are signed in as ${name}.`,
