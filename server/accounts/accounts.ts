@@ -121,7 +121,12 @@ export class Accounts {
   async register(recorder: Recorder, fields: NewAccount): Promise<Registration> {
     const { registration } = this.#deps;
     if (registration !== 'open') throw registrationClosed(registration);
-    return this.#make(recorder, fields, { isAdmin: false, present: describeRegistration });
+    return this.createRegistered(recorder, fields, { isAdmin: false });
+  }
+
+  /** The same with the response of a registration, which is also kept under an Idempotency-Key. */
+  createRegistered(recorder: Recorder, fields: NewAccount, options: CreateOptions): Promise<Registration> {
+    return this.#make(recorder, fields, { ...options, present: describeRegistration });
   }
 
   /**

@@ -243,6 +243,11 @@ describe('one key at two nodes', { skip: noCluster }, () => {
       const { vm_id: id } = await made('/api/vms', { name: `again-${n}`, instance_type: 't2.micro' });
       return { path: `/api/vms/${id}/rebuild`, json: {} };
     },
+    'change the schedule of recovery points': async (n) => ({
+      path: '/api/disaster-recovery/schedule',
+      method: 'PATCH',
+      json: { keep: { last: 3 + Number(n) } },
+    }),
     'publish a port': async (n) => {
       const { vm_id: id } = await made('/api/vms', { name: `port-${n}`, instance_type: 't2.micro' });
       return {

@@ -4,7 +4,6 @@ import { calledHosts } from '../../http/origins.ts';
 import { defineRoute, type Route } from '../../http/route.ts';
 import { isId } from '../../platform/ids.ts';
 import { Type } from '../../platform/json/json-schema.ts';
-import { describeRegistration } from '../account-view.ts';
 import { Empty, Registration, ResetRequestBody } from '../schema.ts';
 import * as shapes from './invitation-schema.ts';
 import type { Invitations } from './invitations.ts';
@@ -172,10 +171,10 @@ function joinRoutes(invitations: Invitations): Route[] {
         ...(['invalid_link', 'registration_closed', 'username_taken', 'email_taken'] as const),
         ...(['plan_not_found', 'overloaded'] as const),
       ],
-      handler: async (call) => {
+      handler: (call) => {
         const { address } = call.request;
         const joining = { ...call.body, hosts: calledHosts(call.request), address };
-        return describeRegistration(await invitations.join(call, joining));
+        return invitations.join(call, joining);
       },
     }),
   ];

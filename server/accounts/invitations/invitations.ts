@@ -17,7 +17,7 @@ import type { Accounts } from '../accounts.ts';
 import { hashSecret } from '../keys/api-key-text.ts';
 import { hasAccountMail, invitationMail } from '../links/link-mails.ts';
 import { MOST_AN_HOUR } from '../links/mailed-links.ts';
-import type { Account } from '../schema.ts';
+import type { Registration } from '../schema.ts';
 import type { AccountStore } from '../store.ts';
 import {
   type CreatedInvitation,
@@ -249,7 +249,7 @@ export class Invitations {
    * `invalid_link` (unknown, used, expired, revoked or for another host name: indistinguishable),
    * `registration_closed`, and the errors of Accounts.create, which leave the link valid.
    */
-  async join(recorder: Recorder, joining: NewJoin): Promise<Account> {
+  async join(recorder: Recorder, joining: NewJoin): Promise<Registration> {
     const { invitationStore, accounts, clock } = this.#deps;
     const row = await this.#good(joining);
     const { password, address } = joining;
@@ -269,7 +269,7 @@ export class Invitations {
     const fields = { username, email, password, address };
     // Only the holder of the mailbox has the link.
     const isConfirmed = row.is_mailed === 1 && row.email !== null;
-    return accounts.create(recorder, fields, { isAdmin: false, precede, invited, isConfirmed });
+    return accounts.createRegistered(recorder, fields, { isAdmin: false, precede, invited, isConfirmed });
   }
 
   #assertNotClosed(): void {

@@ -58,7 +58,7 @@ export function scheduleRoutes({ scheduler, retention, location, isTargetSet }: 
         'point, the scheduled points that no keep rule keeps are deleted, and can be undeleted; points created by hand stay.',
       body: ScheduleChange,
       responses: { 200: RecoverySchedule },
-      handler: async (call) => present(await scheduler.set(call, call.body)),
+      handler: (call) => scheduler.set(call, call.body, present),
     }),
     defineRoute({
       ...common,

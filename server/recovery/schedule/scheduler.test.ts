@@ -199,14 +199,18 @@ test('a clock that is set back, or forward and back, delays nothing', async () =
 
 test('a schedule that is set takes effect at once, and off means off', async () => {
   const { wait, end, made, progress } = cloud;
-  await made.scheduler.set(BACKGROUND, { every: 'hourly', at: '00:15', keep: { last: 1 } });
+  await made.scheduler.set(
+    BACKGROUND,
+    { every: 'hourly', at: '00:15', keep: { last: 1 } },
+    (planned) => planned,
+  );
   await made.scheduler.tick();
   assert.notEqual((await progress()).pointId, null, 'there was no point yet');
   await end('complete');
   const { schedule } = await made.scheduler.read();
   assert.deepEqual(schedule.keep, { last: 1, hourly: 0, daily: 7, weekly: 4, monthly: 6 });
   assert.equal(await wait(15 * MINUTE_MS), 1);
-  await made.scheduler.set(BACKGROUND, { every: 'off' });
+  await made.scheduler.set(BACKGROUND, { every: 'off' }, (planned) => planned);
   await end('complete');
   assert.equal(await wait(3 * HOUR_MS), 0);
 });
@@ -214,7 +218,7 @@ test('a schedule that is set takes effect at once, and off means off', async () 
 test('where nobody has asked for it nothing is made, and then it may take half of the free space', async () => {
   const own = open(false);
   assert.equal(await own.wait(2 * DAY_MS), 0);
-  await own.made.scheduler.set(BACKGROUND, { every: 'daily' });
+  await own.made.scheduler.set(BACKGROUND, { every: 'daily' }, (planned) => planned);
   await own.made.scheduler.tick();
   assert.deepEqual(
     own.begun.map(({ storesAtMost }) => storesAtMost),
@@ -225,7 +229,7 @@ test('where nobody has asked for it nothing is made, and then it may take half o
 test('before the server starts, and after it stops, nothing is made', async () => {
   const { made, clock, begun } = cloud;
   made.scheduler.close();
-  await made.scheduler.set(BACKGROUND, { every: 'hourly' });
+  await made.scheduler.set(BACKGROUND, { every: 'hourly' }, (planned) => planned);
   clock.advance(DAY_MS);
   await made.scheduler.tick();
   assert.deepEqual(begun, []);

@@ -64,8 +64,11 @@ export class Scheduler {
     return { schedule: set ?? defaultSchedule(isTargetSet), isDefault: set === undefined, progress };
   }
 
-  /** Throws `invalid_request`. If there is no point, the first is due immediately. */
-  async set(call: Recorder, changed: ScheduleChanges): Promise<Planned> {
+  /**
+   * If there is no point, the first is due immediately. `answer` makes the response, which is also kept under
+   * an Idempotency-Key. Throws `invalid_request`.
+   */
+  async set<T>(call: Recorder, changed: ScheduleChanges, answer: (planned: Planned) => T): Promise<T> {
     const { store, changes, clock, rows, location } = this.#deps;
     const planned = await this.#inTurn(() =>
       changes.run(call, async (change) => {
@@ -78,7 +81,7 @@ export class Scheduler {
         const progress = { ...NO_PROGRESS, lastAt, lastPointId, pointId, nextAt };
         change.add(store.setSchedule(schedule));
         change.add(store.setProgress(progress));
-        return { schedule, isDefault: false, progress };
+        return answer({ schedule, isDefault: false, progress });
       }),
     );
     void this.tick().catch((error: unknown) => this.#deps.onError('', error));
