@@ -85,13 +85,12 @@ step('200 tables are drawn without a long pause, and only those in sight', async
   await boxes.first().waitFor();
   const drawn = await boxes.count();
   assert.ok(drawn > 5 && drawn < MANY / 2, `${drawn} boxes are drawn`);
-  assert.equal(await boxes.filter({ hasText: /^t1\d\d/ }).count(), 0);
+  // The last of the last level, in the order of their names.
+  const far = boxes.filter({ hasText: /^t8\d\D/ });
+  assert.equal(await far.count(), 0);
   const frame = page.getByRole('region', { name: 'Tables and their keys' });
   await frame.evaluate((element) => element.scrollTo(element.scrollWidth, 0));
-  await boxes
-    .filter({ hasText: /^t1\d\d/ })
-    .first()
-    .waitFor();
+  await far.first().waitFor();
   await page.setViewportSize({ width: 390, height: 800 });
   await shot('schema-phone');
   const isWide = 'document.documentElement.scrollWidth > document.documentElement.clientWidth';
