@@ -91,12 +91,8 @@ async function signIn(firefox: Firefox, cloud: CloudProcess, username: string): 
 }
 
 /** Resolves when the expression is true in the page. */
-async function holds(firefox: Firefox, what: string, expression: string): Promise<void> {
-  await eventually(what, () => firefox.evaluate(expression) as Promise<boolean>);
-}
-
 const focused = (firefox: Firefox, selector: string) =>
-  holds(firefox, `the focus is on ${selector}`, `document.activeElement.matches('${selector}')`);
+  firefox.holds(`the focus is on ${selector}`, `document.activeElement.matches('${selector}')`);
 
 describe('Firefox', { skip: notInstalled('firefox-esr') }, () => {
   let cloud: CloudProcess;
@@ -154,14 +150,14 @@ describe('Firefox', { skip: notInstalled('firefox-esr') }, () => {
     for (const key of ['a', 'x']) await firefox.press(`Control+${key}`);
     await firefox.type('typed');
     const found = `/typed/.test(document.querySelector('[role=dialog]').innerText)`;
-    await holds(firefox, 'the palette shows the database', found);
+    await firefox.holds('the palette shows the database', found);
     await firefox.press('Enter');
-    await holds(firefox, 'it opens', `location.pathname === '/databases/${database.database_id}'`);
+    await firefox.holds('it opens', `location.pathname === '/databases/${database.database_id}'`);
     // A page that is left while its parts are loading complains of it in Firefox: wait, and stay on it.
     await firefox.says('Connection string');
     const tab = `[...document.querySelectorAll('[role=tab]')].find((tab) => tab.innerText === 'Query')`;
     await firefox.evaluate(`${tab}.click()`);
-    await holds(firefox, 'the editor is shown', `document.querySelector('.cm-content') !== null`);
+    await firefox.holds('the editor is shown', `document.querySelector('.cm-content') !== null`);
     await firefox.evaluate(`document.querySelector('.cm-content').focus()`);
     await firefox.press('Control+a');
     await firefox.type("select 'by ' || 'hand' as written");
@@ -181,22 +177,22 @@ describe('Firefox', { skip: notInstalled('firefox-esr') }, () => {
     await firefox.says('b.txt');
     await firefox.evaluate(`document.querySelector('[role=row] a').focus()`);
     await firefox.press('ArrowDown');
-    await holds(firefox, 'the arrow leads on', `document.activeElement.innerText === 'b.txt'`);
+    await firefox.holds('the arrow leads on', `document.activeElement.innerText === 'b.txt'`);
     await firefox.press('F2');
     await focused(firefox, '[role=dialog] input');
     await firefox.type('c');
     await firefox.press('Enter');
     await eventually('b.txt is c.txt', async () => (await names()) === 'a.txt c.txt');
     await firefox.says('Renamed: b.txt');
-    await holds(firefox, 'it is shown', `document.querySelector('[role=table]').innerText.includes('c.txt')`);
+    await firefox.holds('it is shown', `document.querySelector('[role=table]').innerText.includes('c.txt')`);
     await firefox.evaluate(`document.querySelector('[role=row] a').focus()`);
     await firefox.press('Control+a');
     await firefox.says('2 selected');
     await firefox.press('Delete');
     await firefox.says('Delete 2 files?');
-    await holds(firefox, 'Cancel has the focus', `document.activeElement.innerText === 'Cancel'`);
+    await firefox.holds('Cancel has the focus', `document.activeElement.innerText === 'Cancel'`);
     await firefox.press('Enter');
-    await holds(firefox, 'it is closed', `document.querySelector('[role=dialog]') === null`);
+    await firefox.holds('it is closed', `document.querySelector('[role=dialog]') === null`);
     assert.equal(await names(), 'a.txt c.txt');
     assert.deepEqual(firefox.complaints, []);
   });
@@ -205,7 +201,7 @@ describe('Firefox', { skip: notInstalled('firefox-esr') }, () => {
     const button = (name: string) =>
       `[...document.querySelectorAll('button')].findLast((each) => each.innerText.trim() === '${name}')`;
     const press = async (name: string) => {
-      await holds(firefox, `there is ${name}`, `${button(name)} !== undefined`);
+      await firefox.holds(`there is ${name}`, `${button(name)} !== undefined`);
       await firefox.evaluate(`${button(name)}.click()`);
     };
     const owner = await signIn(firefox, cloud, 'keeper');
@@ -234,7 +230,7 @@ describe('Firefox', { skip: notInstalled('firefox-esr') }, () => {
       await firefox.evaluate(`document.querySelector('[data-tab=${name}]').click()`);
       const panel = `document.querySelector('[role=tabpanel]:not([style*=none])')`;
       const shown = `${panel} !== null && ${panel}.innerText.length > 20 && ${panel}.querySelector('[aria-busy=true]') === null`;
-      await holds(firefox, `the tab ${name} has content`, shown);
+      await firefox.holds(`the tab ${name} has content`, shown);
     }
     assert.deepEqual(firefox.complaints, []);
   });
@@ -258,7 +254,7 @@ describe('Firefox', { skip: notInstalled('firefox-esr') }, () => {
     assert.equal((await owner.call(`${path}/change`, body)).status, 200);
     await firefox.goto(`${cloud.api}/databases/${made.database_id}?tab=tables`);
     const edit = `document.querySelector('[aria-label="Edit first"]')`;
-    await holds(firefox, 'the document is there', `${edit} !== null`);
+    await firefox.holds('the document is there', `${edit} !== null`);
     await firefox.evaluate(`${edit}.focus()`);
     await firefox.press('Enter');
     await focused(firefox, '[role=dialog] textarea');
@@ -270,7 +266,7 @@ describe('Firefox', { skip: notInstalled('firefox-esr') }, () => {
     await firefox.evaluate(`${review}.focus()`);
     await firefox.press('Enter');
     await firefox.says('"update":"notes"');
-    await holds(firefox, 'Cancel has the focus', `document.activeElement.innerText === 'Cancel'`);
+    await firefox.holds('Cancel has the focus', `document.activeElement.innerText === 'Cancel'`);
     await firefox.press('Tab');
     await firefox.press('Enter');
     await firefox.says('1 row changed');

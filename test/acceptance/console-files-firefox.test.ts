@@ -4,9 +4,8 @@ import { after, before, test } from 'node:test';
 import { notInstalled } from '../../scripts/installed.ts';
 import { Client } from '../harness/client.ts';
 import { CloudProcess } from '../harness/cloud-process.ts';
-import { eventually } from '../harness/waiting.ts';
 import { assertConsoleBuilt, PASSWORD } from './console-kit.ts';
-import { Firefox } from './firefox-kit.ts';
+import { Firefox, named } from './firefox-kit.ts';
 
 const skip = notInstalled('firefox-esr');
 const LINK_PASSWORD = 'open sesame';
@@ -39,40 +38,17 @@ after(async () => {
   await cloud?.stop();
 });
 
-const inPage = (what: string, expression: string) =>
-  eventually(what, () => firefox.evaluate(expression) as Promise<boolean>);
-
-/** The element of that name, of those that the selector finds. */
-const named = (selector: string, name: string) =>
-  `[...document.querySelectorAll(${JSON.stringify(selector)})].find((element) => element.checkVisibility() &&
-    (element.getAttribute('aria-label') ?? element.labels?.[0]?.textContent ?? element.textContent)
-      .replace('*', '').trim() === ${JSON.stringify(name)})`;
-
-/** Goes there as Tab would, and presses the key. */
-async function press(selector: string, name: string, key = 'Enter'): Promise<void> {
-  await inPage(`${name} is there`, `${named(selector, name)} !== undefined`);
-  await firefox.evaluate(`${named(selector, name)}.focus()`);
-  await firefox.press(key);
-}
-
-async function fill(label: string, text: string): Promise<void> {
-  const field = named('[role=dialog] input', label);
-  await inPage(`${label} is there`, `${field} !== undefined`);
-  await firefox.evaluate(`${field}.focus()`);
-  await firefox.type(text);
-}
-
 test('a folder is counted from its menu', { skip }, async () => {
-  await press('button', 'Actions for days/');
-  await press('[role=menuitem]', 'Calculate size');
+  await firefox.pressOn('button', 'Actions for days/');
+  await firefox.pressOn('[role=menuitem]', 'Calculate size');
   await firefox.says('2.00 KB');
 });
 
 test('a link to a folder has a password and a count, is listed and ended', { skip }, async () => {
-  await press('button', 'Actions for days/');
-  await press('[role=menuitem]', 'Share');
-  await fill('Password', LINK_PASSWORD);
-  await fill('Maximum downloads', '2');
+  await firefox.pressOn('button', 'Actions for days/');
+  await firefox.pressOn('[role=menuitem]', 'Share');
+  await firefox.fill('Password', LINK_PASSWORD);
+  await firefox.fill('Maximum downloads', '2');
   await firefox.press('Enter');
   await firefox.says('see and download everything in this folder');
   await firefox.says('Only this computer reaches the link');
@@ -81,10 +57,10 @@ test('a link to a folder has a password and a count, is listed and ended', { ski
   const opened = async (headers = {}) => (await fetch(url, { headers })).status;
   assert.deepEqual([await opened(), await opened({ authorization })], [401, 200]);
   await firefox.press('Escape');
-  await inPage('no window is open', `document.querySelector('[role=dialog]') === null`);
-  await press('[role=tab]', 'Links');
+  await firefox.holds('no window is open', `document.querySelector('[role=dialog]') === null`);
+  await firefox.pressOn('[role=tab]', 'Links');
   await firefox.says('0 of 2');
-  await press('button', 'End link to days/');
+  await firefox.pressOn('button', 'End link to days/');
   await firefox.says('No shared links');
   assert.equal(await opened({ authorization }), 403);
 });
@@ -93,10 +69,10 @@ test('settings of the bucket are one tab with sections', { skip }, async () => {
   await firefox.goto(`${cloud.api}/storage/trip?tab=tags`);
   await firefox.says('No tags yet.');
   assert.match(String(await firefox.evaluate('location.href')), /\?tab=settings#tags$/);
-  await press('nav a', 'Audit logChanges of the bucket');
+  await firefox.pressOn('nav a', 'Audit logChanges of the bucket');
   await firefox.says('It can also name who wrote and read its files.');
   const marked = `[...document.querySelectorAll('[data-section][aria-current]')].map((link) => link.dataset.section).join()`;
-  await inPage('its section is marked', `${marked} === 'audit'`);
+  await firefox.holds('its section is marked', `${marked} === 'audit'`);
   assert.match(String(await firefox.evaluate('location.hash')), /^#audit$/);
   assert.deepEqual(firefox.complaints, []);
 });

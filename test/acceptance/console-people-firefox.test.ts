@@ -6,7 +6,7 @@ import { CheckedClient } from '../harness/checked-client.ts';
 import { ADMIN_KEY, CloudProcess } from '../harness/cloud-process.ts';
 import { eventually } from '../harness/waiting.ts';
 import { assertConsoleBuilt, PASSWORD, writtenFiles } from './console-kit.ts';
-import { Firefox } from './firefox-kit.ts';
+import { Firefox, named } from './firefox-kit.ts';
 
 const skip = notInstalled('firefox-esr');
 const PUPILS = Array.from({ length: 30 }, (_, i) => `pupil-${String(i + 1).padStart(2, '0')}`);
@@ -30,30 +30,7 @@ after(async () => {
   await cloud?.stop();
 });
 
-const inPage = (what: string, expression: string) =>
-  eventually(what, () => firefox.evaluate(expression) as Promise<boolean>);
-
-/** The element that has this name, of those that the selector finds. */
-const named = (selector: string, name: string) =>
-  `[...document.querySelectorAll(${JSON.stringify(selector)})].find((element) =>
-    (element.getAttribute('aria-label') ?? element.labels?.[0]?.textContent ?? element.textContent)
-      .replace('*', '').trim() === ${JSON.stringify(name)})`;
-
-/** Goes there as Tab would, and presses the key. */
-async function press(selector: string, name: string, key = 'Enter'): Promise<void> {
-  await inPage(`${name} is there`, `${named(selector, name)} !== undefined`);
-  await firefox.evaluate(`${named(selector, name)}.focus()`);
-  await firefox.press(key);
-}
-
-async function fill(label: string, text: string): Promise<void> {
-  const field = named('input, textarea', label);
-  await inPage(`${label} is there`, `${field} !== undefined`);
-  await firefox.evaluate(`${field}.focus()`);
-  await firefox.type(text);
-}
-
-const closed = () => inPage('no window is open', `document.querySelector('[role=dialog]') === null`);
+const closed = () => firefox.holds('no window is open', `document.querySelector('[role=dialog]') === null`);
 
 /** The teacher's session is one of a new tab: pupils open links in tabs of their own. */
 async function signIn(path: string): Promise<void> {
@@ -72,16 +49,16 @@ let links: ReadonlyMap<string, string>;
 
 test('the class is invited from a table', { skip }, async () => {
   await signIn('/administration?tab=invitations');
-  await press('button', 'Invite');
-  await press('[role=dialog] input[type=radio]', 'CSV table', ' ');
-  await inPage(
+  await firefox.pressOn('button', 'Invite');
+  await firefox.pressOn('[role=dialog] input[type=radio]', 'CSV table', ' ');
+  await firefox.holds(
     'a file is asked for',
     `document.querySelector('[role=dialog] input[type=file], input[type=file]') !== null`,
   );
   const [file = ''] = writtenFiles({ 'class.csv': TABLE });
   await firefox.chooseFile('input[type=file]', file);
   await firefox.says('class.csv');
-  await press('[role=dialog] button[type=submit]', 'Invite');
+  await firefox.pressOn('[role=dialog] button[type=submit]', 'Invite');
   await firefox.says('30 invitations');
   const lines = String(
     await firefox.evaluate(`document.querySelector('[role=dialog] pre').textContent`),
@@ -97,9 +74,9 @@ test('pupils join: one in the page, the rest as programs do', { skip }, async ()
   const [first = '', ...rest] = PUPILS;
   await firefox.startAfresh();
   await firefox.goto(links.get(first) ?? '');
-  await fill('Password', PASSWORD);
+  await firefox.fill('Password', PASSWORD);
   await firefox.press('Enter');
-  await inPage('the pupil is in', `document.querySelector('nav[aria-label=Main]') !== null`);
+  await firefox.holds('the pupil is in', `document.querySelector('nav[aria-label=Main]') !== null`);
   for (const name of rest) {
     const token = new URL(links.get(name) ?? '').hash.slice('#token='.length);
     await admin.as(undefined).expect(201, '/api/join', { json: { token, password: PASSWORD } });
@@ -110,18 +87,18 @@ test('pupils join: one in the page, the rest as programs do', { skip }, async ()
 test('all of them get a plan with limits', { skip }, async () => {
   await admin.expect(201, '/api/admin/plans', { json: { name: 'class' } });
   await signIn('/administration?tab=accounts&find=pupil');
-  await press('input[type=checkbox]', 'Select all 30', ' ');
+  await firefox.pressOn('input[type=checkbox]', 'Select all 30', ' ');
   await firefox.says('30 accounts selected');
-  await press('[role=group] button', 'Plan');
+  await firefox.pressOn('[role=group] button', 'Plan');
   await firefox.says('Plan of 30 accounts');
-  await inPage('the field has the focus', `document.activeElement.matches('[role=dialog] input')`);
+  await firefox.holds('the field has the focus', `document.activeElement.matches('[role=dialog] input')`);
   await firefox.press('ArrowDown');
-  await inPage('plans are shown', `${named('[role=option]', 'class')} !== undefined`);
+  await firefox.holds('plans are shown', `${named('[role=option]', 'class')} !== undefined`);
   await firefox.press('ArrowDown');
   await firefox.press('Enter');
-  await inPage('it is chosen', `document.querySelector('[role=dialog] input').value !== ''`);
+  await firefox.holds('it is chosen', `document.querySelector('[role=dialog] input').value !== ''`);
   const chosen = String(await firefox.evaluate(`document.querySelector('[role=dialog] input').value`));
-  await press('[role=dialog] button[type=submit]', 'Change 30 accounts');
+  await firefox.pressOn('[role=dialog] button[type=submit]', 'Change 30 accounts');
   await firefox.says('30 of 30 done');
   await firefox.press('Escape');
   await closed();
@@ -135,14 +112,14 @@ test('all of them get a plan with limits', { skip }, async () => {
 
 test('a password is reset by a link', { skip }, async () => {
   await signIn('/administration?tab=accounts&find=pupil-02');
-  await press('button', 'Actions for pupil-02');
-  await press('[role=menuitem]', 'Reset link');
+  await firefox.pressOn('button', 'Actions for pupil-02');
+  await firefox.pressOn('[role=menuitem]', 'Reset link');
   await firefox.says('Reset link of pupil-02');
-  await inPage('it is shown', `document.querySelector('[role=dialog] pre') !== null`);
+  await firefox.holds('it is shown', `document.querySelector('[role=dialog] pre') !== null`);
   const link = String(await firefox.evaluate(`document.querySelector('[role=dialog] pre').textContent`));
   await firefox.startAfresh();
   await firefox.goto(link);
-  for (const label of ['New password', 'New password, again']) await fill(label, NEW_PASSWORD);
+  for (const label of ['New password', 'New password, again']) await firefox.fill(label, NEW_PASSWORD);
   await firefox.press('Enter');
   await firefox.says('The password is set');
   const login = (password: string) => ({ json: { username: 'pupil-02', password } });
@@ -153,16 +130,16 @@ test('a password is reset by a link', { skip }, async () => {
 
 test('one is removed, with an export before, and the audit log shows it all', { skip }, async () => {
   await signIn('/administration?tab=accounts&find=pupil-03');
-  await press('input[type=checkbox]', 'Select pupil-03', ' ');
+  await firefox.pressOn('input[type=checkbox]', 'Select pupil-03', ' ');
   await firefox.says('1 account selected');
-  await press('[role=group] button', 'Remove');
+  await firefox.pressOn('[role=group] button', 'Remove');
   await firefox.says('Remove 1 account?');
-  await press('[role=dialog] button', 'Download everything of pupil-03');
+  await firefox.pressOn('[role=dialog] button', 'Download everything of pupil-03');
   await eventually('the export is in the audit log', async () => {
     const [entry] = await admin.expect(200, '/api/audit?account_id=all&action=adminExportAccount&limit=1');
     return entry?.outcome === 'done' && entry.actor === 'teacher';
   });
-  await fill('Reason', 'has left');
+  await firefox.fill('Reason', 'has left');
   await firefox.press('Enter');
   await firefox.says('1 of 1 done');
   await firefox.press('Escape');
@@ -178,11 +155,11 @@ test('one is removed, with an export before, and the audit log shows it all', { 
     ...['adminExportAccount', 'adminRemoveAccount'],
   ]) {
     const field = named('input', 'Operation');
-    await inPage('the field is there', `${field} !== undefined`);
+    await firefox.holds('the field is there', `${field} !== undefined`);
     await firefox.evaluate(`${field}.focus(), ${field}.select()`);
     await firefox.type(action);
     await firefox.press('Enter');
-    await inPage(`${action} is shown`, `${named('[role=cell], td', action)} !== undefined`);
+    await firefox.holds(`${action} is shown`, `${named('[role=cell], td', action)} !== undefined`);
   }
   assert.deepEqual(firefox.complaints, []);
 });

@@ -30,6 +30,12 @@ const down = (value: string) => ({ type: 'keyDown', value });
 const up = (value: string) => ({ type: 'keyUp', value });
 const stroke = (value: string) => [down(value), up(value)];
 
+/** An expression for the element in sight that has this name, of those that the selector finds. */
+export const named = (selector: string, name: string): string =>
+  `[...document.querySelectorAll(${JSON.stringify(selector)})].find((element) => element.checkVisibility() &&
+    (element.getAttribute('aria-label') ?? element.labels?.[0]?.textContent ?? element.textContent)
+      .replace('*', '').trim() === ${JSON.stringify(name)})`;
+
 interface Reply {
   readonly id?: number;
   readonly type: 'success' | 'error' | 'event';
@@ -107,6 +113,29 @@ export class Firefox {
     const [name = '', held] = chord.split('+').reverse();
     const key = stroke(KEYS[name] ?? name);
     await this.#keys(held === undefined ? key : [down(CONTROL), ...key, up(CONTROL)]);
+  }
+
+  /** Waits until the expression is true in the page; `what` is named when it never is. */
+  async holds(what: string, expression: string): Promise<void> {
+    await eventually(what, () => this.evaluate(expression) as Promise<boolean>);
+  }
+
+  /** Goes to the element that has this name, as Tab would, and presses the key. */
+  async pressOn(selector: string, name: string, key = 'Enter'): Promise<void> {
+    await this.#focus(selector, name);
+    await this.press(key);
+  }
+
+  /** Types into the field that has this label. */
+  async fill(label: string, text: string): Promise<void> {
+    await this.#focus('input, textarea', label);
+    await this.type(text);
+  }
+
+  async #focus(selector: string, name: string): Promise<void> {
+    const element = named(selector, name);
+    await this.holds(`${name} is there`, `${element} !== undefined`);
+    await this.evaluate(`${element}.focus()`);
   }
 
   async #keys(actions: readonly object[]): Promise<void> {
