@@ -188,7 +188,7 @@ test('names and content with markup are text', { skip }, async () => {
   const asked = page.getByRole('dialog', { name: 'Disable versioning for uploads?' });
   await asked.getByRole('button', { name: 'Disable versioning' }).click();
   await page.getByText('Versioning was disabled for uploads').waitFor();
-  await page.getByText('unversioned', { exact: true }).waitFor();
+  await page.getByText('versioned', { exact: true }).waitFor({ state: 'detached' });
   await page.getByRole('checkbox', { name: `Select ${HOSTILE}` }).check();
   await assertAsks(page, 'Delete');
   await page.getByRole('button', { name: 'Actions for uploads' }).click();

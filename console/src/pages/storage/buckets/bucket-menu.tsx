@@ -77,12 +77,15 @@ export function BucketMenu({ bucket }: { bucket: Bucket }) {
   );
 }
 
+/** Only what an ordinary bucket has not. */
 export function BucketBadges({ bucket }: { bucket: Pick<Bucket, 'versioning' | 'encryption'> }) {
   return (
     <>
-      <Badge variant="light" color={bucket.versioning ? 'petrol' : 'gray'}>
-        {bucket.versioning ? text.storage.versioned : text.storage.unversioned}
-      </Badge>
+      {bucket.versioning && (
+        <Badge variant="light" color="petrol">
+          {text.storage.versioned}
+        </Badge>
+      )}
       {bucket.encryption && (
         <Badge variant="light" color="gray">
           {text.storage.encrypted}

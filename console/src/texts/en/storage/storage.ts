@@ -16,7 +16,6 @@ export const storage = {
   actions: 'Actions',
   actionsOf: (name: string) => `Actions for ${name}`,
   versioned: 'versioned',
-  unversioned: 'unversioned',
   encrypted: 'encrypted',
   withVersions: (size: string) => `${size} including all versions`,
   createBucket: 'Create bucket',
