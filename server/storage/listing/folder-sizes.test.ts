@@ -80,6 +80,23 @@ test('a large folder takes several calls, whose sum it is', async () => {
   );
 });
 
+test('calls that nobody waits for any more count nothing', async () => {
+  await bigBucket('left');
+  let reads = 0;
+  const ended = new AbortController();
+  const store = {
+    sizes: (...asked: Parameters<BrowseSql['sizes']>) => {
+      reads++;
+      ended.abort();
+      return browseSql.sizes(...asked);
+    },
+  };
+  const sizes = new FolderSizes({ store, listing: fixture.listing, steady: { now: () => 0 } });
+  const asked = [1, 2, 3].map(() => sizes.of(owner, 'left', { prefix: '', signal: ended.signal }));
+  for (const { status } of await Promise.allSettled(asked)) assert.equal(status, 'rejected');
+  assert.equal(reads, 1);
+});
+
 test('of many calls of many accounts, one reads in a turn of the event loop', async () => {
   await bigBucket('busy');
   let [running, most, turns] = [0, 0, 0];

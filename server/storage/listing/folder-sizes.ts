@@ -18,6 +18,8 @@ interface Folder {
   readonly prefix: string;
   /** Continues an earlier call. */
   readonly cursor?: string | undefined;
+  /** Aborted once nobody waits for the answer. */
+  readonly signal?: AbortSignal;
 }
 
 /** Names read per batch: a read of SQLite is synchronous, and holds everybody for some 5 ms. */
@@ -38,24 +40,26 @@ export class FolderSizes {
 
   /**
    * Live objects whose names begin with `prefix`, from the cursor on. Throws `bucket_not_found`,
-   * `scope_required` and `invalid_cursor`.
+   * `scope_required` and `invalid_cursor`, and the signal's reason.
    */
-  async of(principal: Principal, bucketName: string, { prefix, cursor }: Folder): Promise<FolderSize> {
+  async of(principal: Principal, bucketName: string, folder: Folder): Promise<FolderSize> {
+    const { prefix, cursor } = folder;
     const bucket = await this.#deps.listing.bucketFor(principal, bucketName, prefix);
     const start = startOf(prefix, 'asc');
     const from = cursor === undefined ? start : { name: decodeCursor(cursor).name, after: true };
     // A forged cursor may begin before the folder.
     const own = from.name.startsWith(prefix) ? from : start;
-    return this.#turns.run(`${principal.accountId}`, () => this.#count(bucket.id, prefix, own));
+    return this.#turns.run(`${principal.accountId}`, () => this.#count(bucket.id, folder, own));
   }
 
-  async #count(bucketId: number, prefix: string, start: From): Promise<FolderSize> {
+  async #count(bucketId: number, { prefix, signal }: Folder, start: From): Promise<FolderSize> {
     const { store, steady } = this.#deps;
     const end = startOf(prefix, 'desc').name;
     const until = steady.now() + LONGEST_MS;
     let [objects, size] = [0, 0];
     let from = start;
     for (;;) {
+      signal?.throwIfAborted();
       const position = from;
       const part = await this.#reads.run('', async () => {
         const read = await store.sizes(bucketId, position, { end, scan: SCANNED_AT_ONCE });

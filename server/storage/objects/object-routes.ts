@@ -1,4 +1,5 @@
 /** Objects over REST: list, read, change and delete. */
+import { closeOf } from '../../http/bodies/received-file.ts';
 import { jsonTexts, linkHeader, Paging, rowIdCursor } from '../../http/list-page.ts';
 import { defineRoute, type Route } from '../../http/route.ts';
 import { Type } from '../../platform/json/json-schema.ts';
@@ -136,8 +137,10 @@ function sizeRoute({ folderSizes }: ObjectRoutesDeps): Route {
     query: Type.Object({ prefix: Type.Optional(Type.String()), cursor: Type.Optional(Type.String()) }),
     responses: { 200: FolderSize },
     errors: ['bucket_not_found', 'invalid_cursor'],
-    handler: ({ principal, params, query }) =>
-      folderSizes.of(principal, params.name, { prefix: query.prefix ?? '', cursor: query.cursor }),
+    handler: ({ principal, params, query, reply }) => {
+      const { prefix = '', cursor } = query;
+      return folderSizes.of(principal, params.name, { prefix, cursor, signal: closeOf(reply) });
+    },
   });
 }
 
