@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { notInstalled } from '../../../scripts/installed.ts';
@@ -33,12 +34,21 @@ await Promise.all(threads.map((thread) => once(thread, 'online')));
 await comeFirst('named');
 const all = Object.fromEntries(readdirSync('/proc/self/task').map((tid) =>
   [readFileSync('/proc/self/task/' + tid + '/comm', 'latin1').trim(), getPriority(Number(tid))]));
+const numbersOf = (tid) => readFileSync('/proc/self/task/' + tid + '/stat', 'latin1').split(') ').at(-1).split(' ');
+// Members 40 and 41 of proc_pid_stat(5): real-time priority, policy (2: SCHED_RR).
+const realTime = (name) => readdirSync('/proc/self/task')
+  .filter((tid) => readFileSync('/proc/self/task/' + tid + '/comm', 'latin1').trim() === name)
+  .map((tid) => numbersOf(tid).slice(37, 39).map(Number));
 const sliceNs = Number(/se\\.slice +: +(\\d+)/.exec(readFileSync('/proc/self/sched', 'latin1'))?.[1]);
 let group = null;
 try { group = Number(readFileSync('/proc/self/autogroup', 'latin1').split(' nice ')[1]); } catch {}
 console.log(JSON.stringify({
   main: getPriority(), named: all.named, other: all.other, group, sliceNs,
   started: Number(execFileSync('nice', { encoding: 'utf8' })),
+  policies: [numbersOf(process.pid).slice(37, 39).map(Number), ...realTime('named'), ...realTime('other')],
+  collectors: realTime('node-V8Worker'),
+  startedPolicy: execFileSync('sh', ['-c', 'read -r line < /proc/self/stat; echo "$line"'], { encoding: 'utf8' })
+    .split(' ').slice(39, 41).map(Number),
 }));
 process.exit();
 `;
@@ -59,6 +69,26 @@ test('Cloudlet and the thread that writes come first, and nothing that they star
   const { main, named, other, started, group } = await afterComingFirst({ nice: 0, hasSession: true });
   assert.deepEqual({ main, named, other, started }, { main: -10, named: -10, other: 0, started: 0 });
   if (existsSync('/proc/self/autogroup')) assert.equal(group, -10);
+});
+
+test('they are real-time threads, which nobody inherits, where a processor is left', { skip }, async () => {
+  const { policies, collectors, startedPolicy } = await afterComingFirst({ nice: 0, hasSession: true });
+  assert.deepEqual(startedPolicy, [0, 0]);
+  // A container may forbid it; a single processor is shared by nice values.
+  if (availableParallelism() < 2 || spawnSync('chrt', ['--rr', '1', 'true']).status !== 0) return;
+  assert.deepEqual(policies, [
+    [2, 2],
+    [2, 2],
+    [0, 0],
+  ]);
+  assert.ok(collectors.length > 0);
+  for (const collector of collectors) assert.deepEqual(collector, [1, 2]);
+  const { policies: given } = await afterComingFirst({ nice: 3, hasSession: true });
+  assert.deepEqual(given, [
+    [0, 0],
+    [0, 0],
+    [0, 0],
+  ]);
 });
 
 test('the session of the shell that started Cloudlet is as before', { skip }, async () => {

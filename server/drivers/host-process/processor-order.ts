@@ -7,8 +7,8 @@
  *
  * Nice values share processors out over time, but do not help who wakes up for a moment: that it used a bit
  * more than its share just before is enough for Linux to let the other go on until the next tick, up to 4 ms
- * later, and a call has several such steps. So what computes for long is kept off one processor as well, and
- * what answers quickly wants short slices.
+ * later, and a call has several such steps. So what computes for long is kept off one processor as well, what
+ * answers quickly wants short slices, and Cloudlet's own threads are real-time ones where Linux lets us: sched(7).
  */
 import { execFile } from 'node:child_process';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -39,12 +39,22 @@ const SLICE_NS = 100_000;
 const USUAL_SLICE = 0;
 /** Number of the call sched_setattr. */
 const SET_ATTRIBUTES: Readonly<Record<string, number>> = { x64: 314, arm64: 274 };
-/** Fills the kernel's struct sched_attr: usual policy, and what the threads start does not inherit it. */
+/** SCHED_RR's priorities; 0: the usual policy. Ours come before those of the garbage collector's threads. */
+const REAL_TIME = { ours: 2, collectors: 1 };
+const USUAL = { ours: 0, collectors: 0 };
+/** V8's threads: the main thread waits for them when it collects garbage. */
+const COLLECTORS = 'node-V8Worker';
+/**
+ * Fills the kernel's struct sched_attr: usual policy, then SCHED_RR where a priority is asked for and granted. The
+ * flag 1: what the threads start inherits neither.
+ */
 const ATTRIBUTES = [
   'my ($call, $nice, $slice, @threads) = map { $_ + 0 } @ARGV;',
-  'my $attributes = pack "L2 Q l L Q3", 48, 0, 1, $nice, 0, $slice, 0, 0;',
-  'for my $thread (@threads) {',
-  'syscall($call, $thread, $attributes, 0) == 0 or die "sched_setattr: $!\\n" }',
+  'my $usual = pack "L2 Q l L Q3", 48, 0, 1, $nice, 0, $slice, 0, 0;',
+  'while (my ($thread, $priority) = splice @threads, 0, 2) {',
+  'syscall($call, $thread, $usual, 0) == 0 or die "sched_setattr: $!\\n";',
+  'my $realTime = pack "L2 Q l L Q3", 48, 2, 1, 0, $priority, 0, 0, 0;',
+  'syscall($call, $thread, $realTime, 0) if $priority > 0 }',
 ].join(' ');
 /** Gives threads (numbers with commas; 0: itself) a slice, where possible, and runs the words that follow. */
 const SLICES = [
@@ -70,9 +80,10 @@ let moved: Promise<void> = Promise.resolve();
 
 /**
  * Puts the main thread, and our threads of those names, before all other programs, where we have the right to
- * and nobody gave us another nice value. Helpers and programs of tenants that they start from then on are as
- * usual. Linux may weigh sessions against each other first: ours comes first too, unless it is that of the
- * shell that started us. Never rejects.
+ * and nobody gave us another nice value: as real-time threads where there are several processors, so that one is
+ * left to others whatever we do, and otherwise, or where that is forbidden, by a nice value. Helpers and programs
+ * of tenants that they start from then on are as usual. Linux may weigh sessions against each other first: ours
+ * comes first too, unless it is that of the shell that started us. Never rejects.
  */
 export async function comeFirst(...names: readonly string[]): Promise<void> {
   mayRaise ??= readMayRaise();
@@ -80,9 +91,13 @@ export async function comeFirst(...names: readonly string[]): Promise<void> {
   const perl = findHostProgram('perl');
   if (call === undefined || perl === null) return;
   const given = getPriority();
-  const nice = mayRaise && given === 0 ? FIRST_NICE : given;
+  const isFirst = mayRaise && given === 0;
+  const nice = isFirst ? FIRST_NICE : given;
+  const { ours, collectors } = isFirst && processors().others !== null ? REAL_TIME : USUAL;
+  const first = [process.pid, ...threadsOf(names)].flatMap((thread) => [thread, ours]);
+  const next = threadsOf([COLLECTORS]).flatMap((thread) => [thread, collectors]);
   try {
-    const numbers = [call, nice, SLICE_NS, process.pid, ...threadsOf(names)];
+    const numbers = [call, nice, SLICE_NS, ...first, ...next];
     const words = ['-e', ATTRIBUTES, '--', ...numbers.map(String)];
     await run(perl, words, { timeout: ASK_MS, env: { PATH: hostPath() } });
     if (mayRaise && nice < 0 && leadsSession()) writeFileSync('/proc/self/autogroup', String(nice));
