@@ -190,7 +190,7 @@ export class Door {
     response: ServerResponse,
     { error, send }: { readonly error: Error & { readonly code: string }; readonly send: () => void },
   ): void {
-    this.report(exchange, error);
+    if (!(response.destroyed && wasAborted(error))) this.report(exchange, error);
     if (response.headersSent || response.destroyed) response.destroy();
     else send();
   }
@@ -370,4 +370,9 @@ export class TrustedProxies {
     const family = isIP(plain);
     return family !== 0 && this.#proxies.check(plain, family === 6 ? 'ipv6' : 'ipv4');
   }
+}
+
+/** Whether work was ended because its caller had left: nobody's fault. */
+function wasAborted({ cause }: Error): boolean {
+  return cause instanceof Error && cause.name === 'AbortError';
 }
