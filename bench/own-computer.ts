@@ -31,8 +31,8 @@ export function comesFirst(): boolean {
 }
 
 /**
- * Same as runChild(), in a session of its own that comes after the others, and on one processor: that of the long
- * computations it asks for, so that it takes from them and not from the cloud.
+ * Same as runChild(), in a session of its own that comes after the others, and on one processor: that of
+ * the long computations it asks for, so that it takes from them and not from the cloud.
  */
 export async function runApart<Result>(script: URL, input: object): Promise<Result> {
   const child = spawn(process.execPath, [fileURLToPath(script), JSON.stringify(input)], {

@@ -34,8 +34,9 @@ await Promise.all(threads.map((thread) => once(thread, 'online')));
 await comeFirst('named');
 const all = Object.fromEntries(readdirSync('/proc/self/task').map((tid) =>
   [readFileSync('/proc/self/task/' + tid + '/comm', 'latin1').trim(), getPriority(Number(tid))]));
-const numbersOf = (tid) => readFileSync('/proc/self/task/' + tid + '/stat', 'latin1').split(') ').at(-1).split(' ');
-// Members 40 and 41 of proc_pid_stat(5): real-time priority, policy (2: SCHED_RR).
+const numbersOf = (tid) =>
+  readFileSync('/proc/self/task/' + tid + '/stat', 'latin1').split(') ').at(-1).split(' ');
+// Members 40 and 41 of proc_pid_stat(5): real-time priority; policy, 2: SCHED_RR.
 const realTime = (name) => readdirSync('/proc/self/task')
   .filter((tid) => readFileSync('/proc/self/task/' + tid + '/comm', 'latin1').trim() === name)
   .map((tid) => numbersOf(tid).slice(37, 39).map(Number));

@@ -7,8 +7,9 @@
  *
  * Nice values share processors out over time, but do not help who wakes up for a moment: that it used a bit
  * more than its share just before is enough for Linux to let the other go on until the next tick, up to 4 ms
- * later, and a call has several such steps. So what computes for long is kept off one processor as well, what
- * answers quickly wants short slices, and Cloudlet's own threads are real-time ones where Linux lets us: sched(7).
+ * later, and a call has several such steps. So what computes for long is kept off one processor as well,
+ * what answers quickly wants short slices, and Cloudlet's own threads are real-time ones, see sched(7), where
+ * Linux lets us.
  */
 import { execFile } from 'node:child_process';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -45,8 +46,8 @@ const USUAL = { ours: 0, collectors: 0 };
 /** V8's threads: the main thread waits for them when it collects garbage. */
 const COLLECTORS = 'node-V8Worker';
 /**
- * Fills the kernel's struct sched_attr: usual policy, then SCHED_RR where a priority is asked for and granted. The
- * flag 1: what the threads start inherits neither.
+ * Fills the kernel's struct sched_attr: usual policy, then SCHED_RR where a priority is asked for and
+ * granted. The flag 1: what the threads start inherits neither.
  */
 const ATTRIBUTES = [
   'my ($call, $nice, $slice, @threads) = map { $_ + 0 } @ARGV;',
@@ -80,10 +81,10 @@ let moved: Promise<void> = Promise.resolve();
 
 /**
  * Puts the main thread, and our threads of those names, before all other programs, where we have the right to
- * and nobody gave us another nice value: as real-time threads where there are several processors, so that one is
- * left to others whatever we do, and otherwise, or where that is forbidden, by a nice value. Helpers and programs
- * of tenants that they start from then on are as usual. Linux may weigh sessions against each other first: ours
- * comes first too, unless it is that of the shell that started us. Never rejects.
+ * and nobody gave us another nice value: as real-time threads where there are several processors, so that one
+ * is left to others whatever we do, and otherwise, or where that is forbidden, by a nice value. Helpers and
+ * programs of tenants that they start from then on are as usual. Linux may weigh sessions against each other
+ * first: ours comes first too, unless it is that of the shell that started us. Never rejects.
  */
 export async function comeFirst(...names: readonly string[]): Promise<void> {
   mayRaise ??= readMayRaise();
