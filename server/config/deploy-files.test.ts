@@ -40,25 +40,39 @@ function servicesOf(file: string): Map<string, string> {
   return new Map(found);
 }
 
-test('no container gains rights, and those of Cloudlet and its proxy change nothing but their data', () => {
+test('no container gains rights, or changes anything but its data', () => {
   const services = ['compose.yaml', 'compose.cluster.yaml', 'compose.growth.yaml'].flatMap((file) =>
     [...servicesOf(file)].map(([name, text]) => ({ name: `${file}: ${name}`, text })),
   );
   assert.ok(services.length >= 8, services.map(({ name }) => name).join(', '));
   for (const { name, text } of services) {
     assert.match(text, /security_opt: \["no-new-privileges:true"\]/, name);
-    if (/(?:metadata|objects)$/.test(name)) continue;
     for (const line of ['read_only: true', 'cap_drop: [ALL]'])
       assert.ok(text.includes(line), `${name}: ${line}`);
+    // The image's own user is not root: who needs root says so.
+    if (/cloudlet$|host$|front-\d$/.test(name)) assert.match(text, /^ +user: "0:0"$/m, name);
     // More rights are named one by one.
     assert.doesNotMatch(text, /^ *(?:privileged:|cap_add:.*SYS_(?:ADMIN|PTRACE))/m, name);
   }
 });
 
-test('the image has a user for who wants no root, and its base can be pinned', () => {
-  const lines = readFileSync(join(FOLDER, 'Dockerfile'), 'utf8').split('\n');
-  assert.ok(lines.some((line) => /^RUN useradd --system --uid 10001 .* cloudlet$/.test(line)));
-  assert.ok(lines.some((line) => /^FROM \$\{NODE_IMAGE\}$/.test(line)));
+test('the image runs as a user who is not root and owns its data, and its base is pinned', () => {
+  const lines = readFileSync(join(FOLDER, 'Dockerfile'), 'utf8').replaceAll('\\\n', ' ').split('\n');
+  const at = (pattern: RegExp) => {
+    const found = lines.findIndex((line) => pattern.test(line));
+    assert.notEqual(found, -1, String(pattern));
+    return found;
+  };
+  const made = at(/^RUN useradd --system --uid 10001 .* cloudlet +&& install .*--owner cloudlet .* \/data$/);
+  const volume = at(/^VOLUME \/data$/);
+  // What comes after VOLUME no longer changes who owns a new volume.
+  assert.ok(made < volume);
+  assert.deepEqual(lines.filter((line) => line.startsWith('USER ')).at(-1), 'USER cloudlet');
+  assert.ok(
+    at(/^USER cloudlet$/) > at(/^RUN node scripts\/setup\.js/),
+    'the set-up installs packages as root',
+  );
+  assert.ok(at(/^ARG NODE_IMAGE=node:24-bookworm-slim@sha256:[0-9a-f]{64}$/) < at(/^FROM \$\{NODE_IMAGE\}$/));
   const chart = readFileSync(join(FOLDER, 'helm/cloudlet/templates/deployment.yaml'), 'utf8');
   for (const line of [
     'runAsNonRoot: true',
@@ -66,6 +80,19 @@ test('the image has a user for who wants no root, and its base can be pinned', (
     'readOnlyRootFilesystem: true',
   ])
     assert.ok(chart.includes(line), line);
+});
+
+test('each image of others that a compose file names is pinned by digest, unless the operator names one', () => {
+  const files = readdirSync(FOLDER).filter((name) => /^compose.*\.yaml$/.test(name));
+  const images = files.flatMap((name) =>
+    [...readFileSync(join(FOLDER, name), 'utf8').matchAll(/^ +image: (.+)$/gm)].map(
+      ([, image = '']) => image,
+    ),
+  );
+  const others = images.filter((image) => image !== 'cloudlet');
+  assert.ok(others.length >= 5, images.join(', '));
+  for (const image of others)
+    assert.match(image, /^\$\{[A-Z0-9]+_IMAGE:-[a-z0-9/]+:[\w.-]+@sha256:[0-9a-f]{64}\}$/);
 });
 
 test('a base that is not pinned is told, and refused where pins are required', () => {
