@@ -12,6 +12,7 @@ import { checkDurableFiles } from './tidy/durable-rules.ts';
 import { checkEngineNames } from './tidy/engine-rules.ts';
 import { checkFolderSizes } from './tidy/folder-rules.ts';
 import { checkNarrowing } from './tidy/migration-rules.ts';
+import { checkPatience } from './tidy/patience-rules.ts';
 import { type Finding, repositoryFiles, type SourceFile } from './tidy/source-files.ts';
 import { checkTables } from './tidy/table-rules.ts';
 import { checkComments, checkFileNames, checkLeftovers, checkMachineTraces } from './tidy/text-rules.ts';
@@ -32,6 +33,7 @@ const RULES: Readonly<Record<string, (files: readonly SourceFile[]) => Finding[]
   'no drawers for odds and ends': checkFileNames,
   'comments are at most 110 characters wide': checkComments,
   'small files are durable': checkDurableFiles,
+  'programs are waited for longer on a busy host': checkPatience,
   'no leftovers': checkLeftovers,
   'no traces of a registry or a machine': checkMachineTraces,
 };

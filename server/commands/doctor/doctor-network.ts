@@ -19,6 +19,7 @@ import { INSTALL_NFT } from '../../drivers/host-network/outbound-guard.ts';
 import { basesIn, LIST, LOOPBACK, tableOf } from '../../drivers/loopback-ingress/address-guard.ts';
 import { isUnclaimed, NEUTRAL, refusal } from '../../drivers/loopback-ingress/host-addresses.ts';
 import type { Finding } from '../../platform/finding.ts';
+import { patienceMs } from '../../platform/host/host-facts.ts';
 import { hostPath } from '../../platform/host/host-programs.ts';
 import type { NoOtherUsers } from '../../platform/host/other-users.ts';
 
@@ -97,7 +98,8 @@ async function versionOf(program: string, word: string): Promise<string | undefi
 /** Output of the program; undefined: it is missing or fails. */
 async function answerOf(program: string, ...words: string[]): Promise<string | undefined> {
   try {
-    return (await run(program, words, { timeout: ASK_MS, env: { LANG: 'C', PATH: hostPath() } })).stdout;
+    return (await run(program, words, { timeout: patienceMs(ASK_MS), env: { LANG: 'C', PATH: hostPath() } }))
+      .stdout;
   } catch {
     return undefined;
   }

@@ -1,5 +1,6 @@
 /** Runs `ip` and `nft`, which change the host's network. */
 import { once } from 'node:events';
+import { patienceMs } from '../../platform/host/host-facts.ts';
 import { hostPath, startProgram } from '../../platform/host/host-programs.ts';
 
 const LIMIT_MS = 10_000;
@@ -28,7 +29,7 @@ export function ip(words: readonly string[]): Promise<string> {
 async function run(program: string, words: readonly string[], input: string): Promise<string> {
   const env = { PATH: hostPath(), LANG: 'C' };
   // A separate process group: Ctrl+C for Cloudlet must not interrupt it.
-  const options = { env, timeout: LIMIT_MS, killSignal: 'SIGKILL', detached: true } as const;
+  const options = { env, timeout: patienceMs(LIMIT_MS), killSignal: 'SIGKILL', detached: true } as const;
   const child = await startProgram(program, words, options).catch((error: NodeJS.ErrnoException) => {
     const isMissing = error.code === 'ENOENT';
     const what = isMissing ? 'is not installed' : `cannot be run (${error.code})`;

@@ -16,6 +16,7 @@ import * as fs from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { systemClock } from '../../platform/clock.ts';
+import { patienceMs } from '../../platform/host/host-facts.ts';
 import { hostPath } from '../../platform/host/host-programs.ts';
 
 export interface CgroupPaths {
@@ -196,7 +197,7 @@ export function findParent(paths: Partial<CgroupPaths> = {}): Parent {
 function isDelegated(unit: string): boolean {
   const words = ['show', '--property=Delegate', '--property=ExecStopPost', '--', unit];
   const env = { PATH: hostPath(), LANG: 'C' };
-  const { stdout } = spawnSync('systemctl', words, { env, encoding: 'utf8', timeout: ASK_MS });
+  const { stdout } = spawnSync('systemctl', words, { env, encoding: 'utf8', timeout: patienceMs(ASK_MS) });
   return /^Delegate=yes$/m.test(stdout) && /^ExecStopPost=.*cgroup\.subtree_control/m.test(stdout);
 }
 

@@ -1,6 +1,7 @@
 /** The isolation of foreign processes that this host allows: it is tried out. */
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
+import { patienceMs } from '../../platform/host/host-facts.ts';
 import { hostPath, hostProgram } from '../../platform/host/host-programs.ts';
 import { setprivProgram } from './keeper-shells.ts';
 import { AT, viewScript } from './view-script.ts';
@@ -98,7 +99,7 @@ async function works(isolation: Isolation): Promise<boolean> {
     const [program = '', ...words] = namespaceCommand(isolation, 'none');
     const enter = `exec ${hostProgram('unshare')} --root=. --wd=${AT} -- ${setprivProgram()} --no-new-privs true`;
     const script = isolation.hasView ? `(set -e\n${viewScript(view)}\n${enter}) & wait $!` : 'true';
-    const options = { timeout: ASK_MS, env: { PATH: hostPath() } };
+    const options = { timeout: patienceMs(ASK_MS), env: { PATH: hostPath() } };
     await run(program, [...words, '/bin/sh', '-c', script], options);
     return true;
   } catch {

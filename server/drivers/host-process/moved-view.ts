@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { promisify } from 'node:util';
 import { AppError } from '../../platform/errors.ts';
+import { patienceMs } from '../../platform/host/host-facts.ts';
 import { findHostProgram, hostPath } from '../../platform/host/host-programs.ts';
 import type { Isolation } from './isolation.ts';
 import { openPaths } from './open-paths.ts';
@@ -60,7 +61,7 @@ export async function moveView(
   if (nsenter === null || mount === null) throw new Error('nsenter or mount is not installed');
   // The root of its view is a folder of that space of mounts, which has the rest of this host above it.
   const words = [`--mount=/proc/${identity.pid}/ns/mnt`, '--', mount, '--no-mtab', '--rbind'];
-  const options = { timeout: MOUNT_MS, cwd: '/', env: { PATH: hostPath() } };
+  const options = { timeout: patienceMs(MOUNT_MS), cwd: '/', env: { PATH: hostPath() } };
   await run(nsenter, [...words, folder, `${ROOT}${AT}`], options);
   assertAlive(identity);
   return AT;
@@ -71,7 +72,7 @@ async function askMover(mover: Socket | null, folder: string): Promise<void> {
   if (mover === null || mover.readableEnded || mover.destroyed || folder.includes('\n'))
     throw new Error('the process has no mover for that folder');
   mover.on('error', () => {}).end(`${folder}\n`);
-  const late = AbortSignal.timeout(MOUNT_MS);
+  const late = AbortSignal.timeout(patienceMs(MOUNT_MS));
   const [said] = await Promise.race([
     once(mover, 'data', { signal: late }),
     once(mover, 'end', { signal: late }),

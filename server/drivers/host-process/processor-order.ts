@@ -15,6 +15,7 @@ import { execFile } from 'node:child_process';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { getPriority, setPriority } from 'node:os';
 import { promisify } from 'node:util';
+import { patienceMs } from '../../platform/host/host-facts.ts';
 import { findHostProgram, hostPath } from '../../platform/host/host-programs.ts';
 
 const run = promisify(execFile);
@@ -100,7 +101,7 @@ export async function comeFirst(...names: readonly string[]): Promise<void> {
   try {
     const numbers = [call, nice, SLICE_NS, ...first, ...next];
     const words = ['-e', ATTRIBUTES, '--', ...numbers.map(String)];
-    await run(perl, words, { timeout: ASK_MS, env: { PATH: hostPath() } });
+    await run(perl, words, { timeout: patienceMs(ASK_MS), env: { PATH: hostPath() } });
     if (mayRaise && nice < 0 && leadsSession()) writeFileSync('/proc/self/autogroup', String(nice));
   } catch {
     // The kernel does not allow it, or has no autogroups.

@@ -6,6 +6,7 @@
 import { execFile } from 'node:child_process';
 import { realpathSync } from 'node:fs';
 import { promisify } from 'node:util';
+import { patienceMs } from '../../platform/host/host-facts.ts';
 import { findHostProgram, hostPath } from '../../platform/host/host-programs.ts';
 import { setprivProgram } from './keeper-shells.ts';
 
@@ -164,7 +165,7 @@ async function tryFilter(): Promise<CallFilter> {
   ];
   try {
     const [first = '', ...rest] = [setprivProgram(), '--no-new-privs', '--', ...words, '/bin/sh', '-c', ':'];
-    await run(first, rest, { timeout: ASK_MS, env: { PATH: hostPath() } });
+    await run(first, rest, { timeout: patienceMs(ASK_MS), env: { PATH: hostPath() } });
     return { words, problem: '' };
   } catch {
     return no('the kernel does not allow it');

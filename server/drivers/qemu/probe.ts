@@ -6,6 +6,7 @@ import { once } from 'node:events';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import type { Clock } from '../../platform/clock.ts';
+import { patienceMs } from '../../platform/host/host-facts.ts';
 import { hostProgram, startProgram } from '../../platform/host/host-programs.ts';
 import { withoutOthers } from '../host-process/keeper-shells.ts';
 import { hostBootId } from '../host-process/process-identity.ts';
@@ -188,7 +189,7 @@ export class AccelProbe {
       cwd: '/',
       env: {},
       stdio: ['ignore', 'ignore', 'pipe', disk],
-      timeout: limitMs,
+      timeout: patienceMs(limitMs),
       killSignal: 'SIGKILL',
       signal: this.#stop.signal,
       ...(uid === null ? {} : kvmUser(uid, device)),

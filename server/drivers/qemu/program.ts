@@ -4,6 +4,7 @@ import { access, constants, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { AppError } from '../../platform/errors.ts';
+import { patienceMs } from '../../platform/host/host-facts.ts';
 import { hostPath } from '../../platform/host/host-programs.ts';
 
 const run = promisify(execFile);
@@ -106,7 +107,7 @@ export class QemuPrograms {
 
 async function describe(path: string): Promise<QemuProgram | NoQemu> {
   const ask = async (...words: string[]) =>
-    (await run(path, words, { timeout: ASK_MS, env: { LANG: 'C' } })).stdout;
+    (await run(path, words, { timeout: patienceMs(ASK_MS), env: { LANG: 'C' } })).stdout;
   try {
     const [about, help] = await Promise.all([ask('--version'), ask('-machine', 'help')]);
     const version = /version (\d+(?:\.\d+)*)/.exec(about)?.[1];

@@ -12,11 +12,12 @@ export function hostLoad(load = loadavg()[0] ?? 0, processors = availableParalle
 }
 
 /**
- * Time limit, on this host now, for work that takes at most `ms` on an idle host. Call again while
- * waiting: the load of a host that has just become busy rises for a minute.
+ * Time limit, on this host now, for work that takes at most `ms` on an idle host; whole, as limits of
+ * programs must be. Call again while waiting: the load of a host that has just become busy rises for a
+ * minute.
  */
-export function patienceMs(ms: number): number {
-  return ms * hostLoad();
+export function patienceMs(ms: number, load = hostLoad()): number {
+  return Math.ceil(ms * load);
 }
 
 /** Changes with every boot of the host; empty if the kernel does not provide it. */

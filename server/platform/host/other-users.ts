@@ -6,6 +6,7 @@
 import { spawnSync } from 'node:child_process';
 import { chownSync, mkdtempSync, readFileSync, rmdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { patienceMs } from './host-facts.ts';
 import { hostPath } from './host-programs.ts';
 
 export interface UserRange {
@@ -130,7 +131,10 @@ function tried(user: number, directory: string): string | null {
     folder = mkdtempSync(join(directory, '.users-'));
     chownSync(folder, user, user);
     const words = ['--reuid', String(user), '--regid', String(user), '--clear-groups', '--', 'true'];
-    const { status, error } = spawnSync('setpriv', words, { env: { PATH: hostPath() }, timeout: TRY_MS });
+    const { status, error } = spawnSync('setpriv', words, {
+      env: { PATH: hostPath() },
+      timeout: patienceMs(TRY_MS),
+    });
     const code = (error as NodeJS.ErrnoException | undefined)?.code;
     // The start reports the missing package.
     if (code === 'ENOENT') return null;

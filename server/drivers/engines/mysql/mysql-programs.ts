@@ -3,6 +3,7 @@ import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { patienceMs } from '../../../platform/host/host-facts.ts';
 import {
   compareVersions,
   type NoPrograms,
@@ -74,7 +75,10 @@ async function hostClients() {
   const [found] = clientsIn('/', { version: '', env: {}, readOnly: [] });
   if (found === undefined) return [];
   try {
-    const { stdout } = await run(found.client, ['--version'], { timeout: ASK_MS, env: { LANG: 'C' } });
+    const { stdout } = await run(found.client, ['--version'], {
+      timeout: patienceMs(ASK_MS),
+      env: { LANG: 'C' },
+    });
     const version = / (\d+(?:\.\d+)+)-MariaDB/.exec(stdout)?.[1];
     return version === undefined ? [] : [{ ...found, version }];
   } catch {

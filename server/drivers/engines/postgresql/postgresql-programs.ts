@@ -11,6 +11,7 @@ import {
 } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
+import { patienceMs } from '../../../platform/host/host-facts.ts';
 import { hostPath } from '../../../platform/host/host-programs.ts';
 import { readinessOf } from '../../managed-server/database-server.ts';
 import {
@@ -126,7 +127,7 @@ function hostFolders(): string[] {
 async function describe(bin: string): Promise<PostgresqlPrograms[]> {
   try {
     const { stdout } = await run(join(bin, 'postgres'), ['--version'], {
-      timeout: ASK_MS,
+      timeout: patienceMs(ASK_MS),
       env: { LANG: 'C' },
     });
     const version = /\(PostgreSQL\) (\d+(?:\.\d+)+)/.exec(stdout)?.[1];

@@ -4,6 +4,7 @@ import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { AppError } from '../../../platform/errors.ts';
+import { patienceMs } from '../../../platform/host/host-facts.ts';
 import { openOwn, removeName } from '../../host-process/foreign-files.ts';
 import { filtered } from '../../host-process/system-calls.ts';
 import { FILES } from '../arguments.ts';
@@ -191,7 +192,7 @@ async function asOwner(
   const [program, words] = await filtered(command);
   await run(program, words, {
     cwd: folder,
-    timeout: QEMU_IMG_MS,
+    timeout: patienceMs(QEMU_IMG_MS),
     env: { LANG: 'C' },
     ...(owner === null ? {} : { uid: owner, gid: owner }),
   });

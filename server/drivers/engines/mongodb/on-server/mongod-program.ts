@@ -2,6 +2,7 @@
 import { execFile } from 'node:child_process';
 import { realpathSync } from 'node:fs';
 import { promisify } from 'node:util';
+import { patienceMs } from '../../../../platform/host/host-facts.ts';
 import { findHostProgram } from '../../../../platform/host/host-programs.ts';
 import { compareVersions, type NoPrograms } from '../../../managed-server/programs/unpacked-programs.ts';
 
@@ -39,7 +40,7 @@ export async function findMongod(series: string | null, path = mongodPath()): Pr
 
 async function describe(path: string): Promise<Mongod | null> {
   try {
-    const { stdout } = await run(path, ['--version'], { timeout: ASK_MS, env: { LC_ALL: 'C' } });
+    const { stdout } = await run(path, ['--version'], { timeout: patienceMs(ASK_MS), env: { LC_ALL: 'C' } });
     const [, version, series] = /^db version v((\d+\.\d+)\.\d+)/m.exec(stdout) ?? [];
     if (version === undefined || series === undefined) return null;
     // A link leads out of the folders that a process sees.
