@@ -42,3 +42,39 @@ test('a database of a recovery point is shown before it has a server, without an
 test('an open database whose server is missing is not shown as one without an address', async () => {
   await assert.rejects(views.present(rowIn('ready')), { code: 'engine_unavailable' });
 });
+
+test('a database whose engine is away is in error with the reason, and ready when it is back', async () => {
+  let available = true;
+  const readiness = async () => ({
+    available,
+    version: null,
+    source: 'external',
+    fix: null,
+    reason: available ? null : 'the server of the operator does not answer',
+  });
+  const endpoint = async () => ({ host: '', port: 0, tls: false, ca: null, uri: () => '' });
+  const engines = new Engines([{ name: 'mysql', readiness, endpoint } as unknown as Engine], ABOUT_ENGINES);
+  const deps = {
+    engines,
+    billing: { pricePerHour: () => '0' },
+    lifecycle: { inEngine: () => ({}) },
+  } as unknown as DatabaseViewsDeps;
+  const shown = async () => {
+    await engines.readiness();
+    const { state, state_reason: reason } = await new DatabaseViews(deps).present({
+      ...rowIn('ready'),
+      engine: 'mysql',
+    });
+    return [state, reason?.code, reason?.message];
+  };
+  assert.deepEqual(await shown(), ['ready', undefined, undefined]);
+  available = false;
+  const [state, code, message] = await shown();
+  assert.deepEqual([state, code], ['error', 'engine_unavailable']);
+  assert.match(
+    message ?? '',
+    /mysql is not available on this host: the server of the operator does not answer/,
+  );
+  available = true;
+  assert.deepEqual(await shown(), ['ready', undefined, undefined]);
+});

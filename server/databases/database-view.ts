@@ -70,7 +70,7 @@ export class DatabaseViews {
     if (!isOpen(row)) return { state, state_reason: reasonOf(row) };
     const fault = faults?.of(row.database_id) ?? null;
     if (fault !== null) return { state: 'error', state_reason: DAMAGE_REASONS[fault] };
-    const trouble = engines.get(row.engine).trouble?.(lifecycle.inEngine(row)) ?? null;
+    const trouble = engines.trouble(row.engine, lifecycle.inEngine(row));
     if (trouble === null) return { state, state_reason: reasonOf(row) };
     const { code, message: what } = trouble;
     if (code === 'host_disk_full')

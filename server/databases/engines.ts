@@ -2,7 +2,14 @@
 
 import { type Alarms, SEE_LOG } from '../platform/alarms.ts';
 import { AppError } from '../platform/errors.ts';
-import { DEFAULT_ENGINE, type Engine, type EngineName, type Readiness } from './engine.ts';
+import {
+  DEFAULT_ENGINE,
+  type Engine,
+  type EngineDatabase,
+  type EngineName,
+  type Readiness,
+  type Trouble,
+} from './engine.ts';
 import type { EngineDescription } from './engine-description.ts';
 import type { Lifecycle } from './life/lifecycle.ts';
 import { ACCESS } from './life/states.ts';
@@ -23,6 +30,8 @@ const MISSING: Readiness = {
 
 export class Engines {
   readonly #engines: ReadonlyMap<EngineName, Engine>;
+  /** The last one that was read. */
+  #readiness: ReadonlyMap<EngineName, Readiness> = new Map();
   readonly #abouts: ReadonlyMap<EngineName, EngineDescription>;
 
   /** `abouts`: descriptions of all engines, in the order of the list. */
@@ -32,13 +41,27 @@ export class Engines {
   }
 
   /** Readiness of every engine. */
-  readiness(): Promise<NamedReadiness[]> {
-    return Promise.all(
+  async readiness(): Promise<NamedReadiness[]> {
+    const all = await Promise.all(
       [...this.#abouts.keys()].map(async (engine) => ({
         engine,
         ...((await this.#engines.get(engine)?.readiness()) ?? MISSING),
       })),
     );
+    this.#readiness = new Map(all.map((one) => [one.engine, one]));
+    return all;
+  }
+
+  /**
+   * Why a database cannot be used, as far as is known; null: nothing is. An engine that does not know it of a
+   * single database has all closed while it is unavailable.
+   */
+  trouble(name: EngineName, database: EngineDatabase): Trouble | null {
+    const engine = this.get(name);
+    if (engine.trouble !== undefined) return engine.trouble(database);
+    const known = this.#readiness.get(name);
+    if (known === undefined || known.available) return null;
+    return { code: 'engine_unavailable', message: unavailable(name, known).message };
   }
 
   /** Throws `engine_unavailable` for an engine of a later version of Cloudlet. */

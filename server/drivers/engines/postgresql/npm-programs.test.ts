@@ -83,3 +83,31 @@ test('a database is made, used, restarted, limited and removed; what needs clien
   await again.drop(database.database);
   assert.deepEqual(await again.list(), []);
 });
+
+test('a database whose programs are gone is in trouble, unless its server still runs', {
+  skip,
+}, async (t) => {
+  let areGone = false;
+  const gone = { reason: 'its programs were not fetched', fix: 'run the set-up' };
+  const fixture = postgresqlFixture({ find: async (major) => (areGone ? gone : ofNpm(major)) });
+  t.after(fixture.close);
+  const { engine } = fixture;
+  const database = newDatabase();
+  await engine.provision(database, SECRET);
+  areGone = true;
+  assert.equal((await engine.readiness()).available, false);
+  assert.equal(engine.trouble(database), null, 'its server runs');
+  const connection = await connect(engine, database, SECRET);
+  assert.equal((await connection.query('SELECT 1')).rowCount, 1);
+  await engine.close();
+
+  const again = fixture.reopen();
+  assert.equal(again.trouble(database), null, 'nothing is known yet');
+  await again.readiness();
+  const { code, message } = again.trouble(database) ?? {};
+  assert.equal(code, 'engine_unavailable');
+  assert.match(message ?? '', /^PostgreSQL is not available on this host: its programs were not fetched$/);
+  areGone = false;
+  await again.readiness();
+  assert.equal(again.trouble(database), null);
+});

@@ -62,6 +62,8 @@ export class AccountServers implements Engine {
   #polls = 0;
   readonly serverLogs: AccountLogs | undefined;
   readonly #scratch: ScratchServers;
+  /** Why no server could be started when that was last looked at; null: they can. */
+  #unready: string | null = null;
   #isClosed = false;
 
   constructor(kind: AccountKind, options: AccountOptions) {
@@ -129,13 +131,18 @@ export class AccountServers implements Engine {
   }
 
   /** Unavailable while an earlier version's shared server, which still has databases, does not start. */
-  readiness(): Promise<Readiness> {
-    return this.#kind.readiness(null, this.#shared.isThere ? this.#shared.problem : null);
+  async readiness(): Promise<Readiness> {
+    const found = await this.#kind.readiness(null, this.#shared.isThere ? this.#shared.problem : null);
+    this.#unready = found.available ? null : notHere(this.#kind.title, found);
+    return found;
   }
 
   trouble({ database, accountId }: EngineDatabase): Trouble | null {
     if (this.#isLeft(database)) return asTrouble('engine_unavailable', this.#shared.trouble(database));
-    return (this.#servers.with(database) ?? this.#servers.byAccount.get(accountId))?.trouble ?? null;
+    const server = this.#servers.with(database) ?? this.#servers.byAccount.get(accountId);
+    // A running server needs no programs until it is started again.
+    const unready = server?.isUp === true ? null : this.#unready;
+    return server?.trouble ?? asTrouble('engine_unavailable', unready);
   }
 
   /** Whether a database is still on the server of an earlier version. */
@@ -342,6 +349,10 @@ export class AccountServers implements Engine {
     if (server !== undefined) return server;
     throw serverMissing(database);
   }
+}
+
+function notHere(title: string, { reason }: Readiness): string {
+  return `${title} is not available on this host: ${reason ?? 'it is not running'}`;
 }
 
 /** The API's error for a server that failed during our own work, instead of the engine's message. */
