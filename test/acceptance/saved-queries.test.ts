@@ -50,6 +50,15 @@ test('are at most 200 in a database, of which each can still be replaced', async
   await user.expect(200, saved, { json: { name: 'q7', text: 'SELECT 2' } });
 });
 
+test('saved fifty times at once under one name are one query', async () => {
+  const saved = `${await newDatabase(user)}/saved-queries`;
+  const save = (_: unknown, i: number) => user.call(saved, { json: { name: 'same', text: `SELECT ${i}` } });
+  const answers = await Promise.all(Array.from({ length: 50 }, save));
+  const told = new Set(answers.map(({ status, body }) => `${status} ${body.saved_query_id ?? body.code}`));
+  assert.equal(told.size, 1, [...told].join('; '));
+  assert.equal((await user.expect(200, saved)).length, 1);
+});
+
 test('have at most 8 MiB in all databases of an account', async () => {
   const [one, two] = [await newDatabase(other), await newDatabase(other)];
   const text = 'x'.repeat(100_000);

@@ -101,6 +101,19 @@ test('folders and notes of macOS are passed over, and a packed file inside is un
   assert.ok((await read(bytes)).equals(PLAIN));
 });
 
+test('little is passed over: what it takes to unpack counts nowhere', async () => {
+  const dump = { name: 'shop.sql', content: PLAIN };
+  const note = (content: Buffer) => ({ name: '__MACOSX/._shop.sql', content });
+  await refused(archive(note(Buffer.alloc(17 * 2 ** 20)), dump), /too much besides the dump/);
+  await refused(
+    archive(...Array.from({ length: 1001 }, () => note(Buffer.alloc(0))), dump),
+    /too much besides/,
+  );
+  assert.ok(
+    (await read(archive(...Array.from({ length: 999 }, () => note(Buffer.alloc(9))), dump))).equals(PLAIN),
+  );
+});
+
 test('several files, a password, other packings and damage are refused with what to do', async () => {
   const [a, b] = [
     { name: 'a.sql', content: PLAIN },

@@ -7,6 +7,9 @@ const FILE = 0x04034b50;
 const DESCRIPTOR = 0x08074b50;
 const STORED = 0;
 const DEFLATED = 8;
+/** Folders and notes that are passed over, and their bytes: no limit of the database counts them. */
+const MOST_PASSED_OVER = 1000;
+const MOST_PASSED_OVER_BYTES = 16 * 2 ** 20;
 /** Sizes of 0xffffffff stand in a later field (ZIP64), which only stored files need. */
 const FAR_SIZE = 0xffffffff;
 
@@ -27,16 +30,20 @@ interface Header {
 export async function* zippedFile(pieces: AsyncGenerator<Uint8Array>): AsyncGenerator<Uint8Array> {
   const reader = new Reader(pieces);
   let found: string | null = null;
+  const passedOver = { entries: 0, bytes: 0 };
   try {
     for (let header = await nextHeader(reader); header !== null; header = await nextHeader(reader)) {
       const isData = !isPassedOver(header.name);
       if (isData && found !== null) throw several(found, header.name);
       if (isData) found = header.name;
+      else if (++passedOver.entries > MOST_PASSED_OVER) throw tooMuch();
       assertReadable(header);
       let crc = 0;
       for await (const piece of contentOf(header, reader)) {
         crc = crc32(piece, crc);
         if (isData) yield piece;
+        else passedOver.bytes += piece.length;
+        if (passedOver.bytes > MOST_PASSED_OVER_BYTES) throw tooMuch();
       }
       const expected = header.isStreamed ? await descriptorCrc(reader) : header.crc;
       if (crc !== expected) throw damaged();
@@ -50,6 +57,9 @@ export async function* zippedFile(pieces: AsyncGenerator<Uint8Array>): AsyncGene
 const isPassedOver = (name: string) => name.endsWith('/') || name.startsWith('__MACOSX/');
 
 const damaged = () => new LoadFailed('The file is damaged or cut off: the zip archive cannot be unpacked');
+
+const tooMuch = () =>
+  new LoadFailed('The zip archive has too much besides the dump: pack the dump alone, or unpack it');
 
 function several(first: string, second: string): LoadFailed {
   const names = `${JSON.stringify(first.slice(0, 60))} and ${JSON.stringify(second.slice(0, 60))}`;

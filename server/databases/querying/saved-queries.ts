@@ -50,7 +50,8 @@ export class SavedQueries {
         return presentSaved(row);
       }
       const row = { saved_query_id: newId('qry', clock), database_id, name, text, updated_at: now };
-      change.add(saved.insert(row, MAX_SAVED), tooMany);
+      // Another request may have made one of that name, or deleted the database.
+      change.add(saved.insert(row, MAX_SAVED), (reason) => (reason === 'expectation' ? tooMany() : 'retry'));
       return presentSaved(row);
     });
   }

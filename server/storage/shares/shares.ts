@@ -10,6 +10,7 @@ import { BACKGROUND, type Changes, turnAt, WriteBehind } from '../../metadata/ch
 import { type Clock, formatTime, formatTimeOrNull } from '../../platform/clock.ts';
 import { AppError, isAppError } from '../../platform/errors.ts';
 import { newId } from '../../platform/ids.ts';
+import { bucketNotFound } from '../buckets/buckets.ts';
 import type { Listing } from '../listing/listing.ts';
 import type { Downloads } from '../objects/downloads.ts';
 import type { LinkKeys } from '../objects/links.ts';
@@ -111,7 +112,10 @@ export class Shares {
         created_at: now,
       };
       change.add(turnAt('accounts', principal.accountId));
-      change.add(store.insert(row, MAX_SHARES), tooMany);
+      // The bucket may have been deleted meanwhile.
+      change.add(store.insert(row, MAX_SHARES), (reason) =>
+        reason === 'expectation' ? tooMany() : bucketNotFound(bucket.name),
+      );
       return this.#present(row);
     });
   }
