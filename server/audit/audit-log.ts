@@ -2,7 +2,7 @@
 import type { AuditEntry } from '../calls/audit.ts';
 import { type Principal, permits } from '../calls/principal.ts';
 import { formatTime } from '../platform/clock.ts';
-import { endOfTick } from '../platform/concurrency.ts';
+import { ScanTurns } from '../platform/concurrency.ts';
 import { AppError } from '../platform/errors.ts';
 import type { AuditRow, AuditStore } from './store.ts';
 
@@ -38,17 +38,18 @@ const STEP = 500;
 
 export class AuditLog {
   readonly #store: AuditStore;
+  readonly #turns = new ScanTurns();
 
   constructor(store: AuditStore) {
     this.#store = store;
   }
 
   /** Newest first; `before`: an id, or 0 for the first page. */
-  async *list(filter: AuditFilter, { before, limit }: { before: number; limit: number }) {
-    let last = before === 0 ? Number.MAX_SAFE_INTEGER : before;
+  async *list(filter: AuditFilter, { before: first, limit }: { before: number; limit: number }) {
+    let last = first === 0 ? Number.MAX_SAFE_INTEGER : first;
     for (let left = limit; left > 0; ) {
-      // SQLite reads on this thread: a search through many rows yields to other requests.
-      const rows = await this.#store.newest(filter.accountId, last, STEP);
+      const before = last;
+      const rows = await this.#turns.read(() => this.#store.newest(filter.accountId, before, STEP));
       for (const row of rows) {
         if (!fits(row, filter)) continue;
         yield describe(row);
@@ -56,7 +57,6 @@ export class AuditLog {
       }
       if (rows.length < STEP) return;
       last = Number(rows.at(-1)?.id);
-      await endOfTick();
     }
   }
 }

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import fc from 'fast-check';
 import { cases } from '../testing/cases.ts';
-import { Counts, endOfTick, KeyedMutex } from './concurrency.ts';
+import { Counts, endOfTick, KeyedMutex, ScanTurns } from './concurrency.ts';
 
 test('work on one key runs one after the other in order, work on others at the same time', async () => {
   await fc.assert(
@@ -107,4 +107,41 @@ test('who asks again after the end of a turn waits for the next one', async () =
   await Promise.resolve();
   assert.equal(hasCome, false, 'other events get their turn first');
   await second;
+});
+
+test('of the walks of many accounts one reads in a turn of the event loop, and one of each goes on', async () => {
+  const turns = new ScanTurns();
+  const [inOneTurn, walking] = [{ reads: 0, most: 0 }, new Set<number>()];
+  const read = () => {
+    inOneTurn.reads++;
+    inOneTurn.most = Math.max(inOneTurn.most, inOneTurn.reads);
+    void setImmediate().then(() => inOneTurn.reads--);
+  };
+  const walk = (accountId: number) =>
+    turns.walk(accountId, undefined, async (inTurn) => {
+      assert.ok(!walking.has(accountId), 'two walks of one account');
+      walking.add(accountId);
+      for (let i = 0; i < 10; i++) await inTurn(read);
+      walking.delete(accountId);
+    });
+  await Promise.all([1, 2, 3, 1, 2, 3].map(walk));
+  assert.equal(inOneTurn.most, 1);
+});
+
+test('a walk whose caller has left reads no more, and lets the next go on', async () => {
+  const turns = new ScanTurns();
+  const left = new AbortController();
+  let reads = 0;
+  const walk = (signal?: AbortSignal) =>
+    turns.walk(1, signal, async (inTurn) => {
+      for (let i = 0; i < 5; i++) {
+        await inTurn(() => reads++);
+        if (signal !== undefined) left.abort(new Error('left'));
+      }
+      return 'whole';
+    });
+  const [first, second, third] = await Promise.allSettled([walk(left.signal), walk(left.signal), walk()]);
+  assert.deepEqual([first?.status, second?.status], ['rejected', 'rejected']);
+  assert.deepEqual(third, { status: 'fulfilled', value: 'whole' });
+  assert.equal(reads, 1 + 5);
 });

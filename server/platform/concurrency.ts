@@ -162,3 +162,44 @@ export function endOfTick(): Promise<void> {
   });
   return turn;
 }
+
+/** Rows read at once. */
+export const SCANNED_AT_ONCE = 1000;
+
+/** Reads in its turn. */
+export type InTurn = <T>(read: () => T | Promise<T>) => Promise<T>;
+
+/**
+ * Turns of walks over many rows, which search, sort or count. A read of SQLite is synchronous and holds
+ * everybody for some milliseconds: however many walks there are, a turn of the event loop has one read.
+ */
+export class ScanTurns {
+  readonly #walks = new KeyedMutex();
+  readonly #reads = new KeyedMutex();
+
+  /**
+   * One walk of an account, or of another `key`, at a time. Throws the reason of `signal`, which is aborted
+   * once nobody waits for the walk.
+   */
+  walk<T>(
+    key: number | string,
+    signal: AbortSignal | undefined,
+    work: (inTurn: InTurn) => Promise<T>,
+  ): Promise<T> {
+    return this.#walks.run(`${key}`, async () => {
+      signal?.throwIfAborted();
+      return work((read) => this.read(read, signal));
+    });
+  }
+
+  /** A read of a walk that need not be alone. Throws the reason of the signal. */
+  read<T>(read: () => T | Promise<T>, signal?: AbortSignal): Promise<T> {
+    return this.#reads.run('', async () => {
+      // A caller that has left does not wait for another turn.
+      signal?.throwIfAborted();
+      const found = await read();
+      await endOfTick();
+      return found;
+    });
+  }
+}

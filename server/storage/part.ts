@@ -12,6 +12,7 @@ import type { Job } from '../platform/background/jobs.ts';
 import type { SweepGuard } from '../platform/background/sweep-guard.ts';
 import { stopCode } from '../platform/background/sweep-guard.ts';
 import type { Clock } from '../platform/clock.ts';
+import { ScanTurns } from '../platform/concurrency.ts';
 import type { MasterKeys } from '../platform/master-key.ts';
 import type { Meters } from '../platform/prometheus.ts';
 import { type ArchiveRoutesDeps, archiveRoutes } from './archives/archive-routes.ts';
@@ -138,7 +139,7 @@ export async function storagePart(deps: StorageDeps) {
     ...marksOf(scrubber),
   });
   const { store, accessTimes, egress, listing, downloads, objects, partUploads } = services;
-  const browseSql = new BrowseSql(metadata);
+  const walks = { store: new BrowseSql(metadata), listing, turns: new ScanTurns() };
   const sweeper = new Sweeper({
     changes,
     store: blobSql,
@@ -167,8 +168,8 @@ export async function storagePart(deps: StorageDeps) {
   if (config.scrubDays !== 0) jobs.push(scrubJob(deps, scrubber));
   const pointRestores = new PointRestores({ ...deps, ...base, ...services });
   const links = new Links({ secret: base.linkSecret, clock, keys: linkKeys });
-  const browsing = new Browsing({ store: browseSql, listing, accessTimes });
-  const archives = archiveServices(deps, browseSql, services);
+  const browsing = new Browsing({ ...walks, accessTimes });
+  const archives = archiveServices(deps, walks, services);
   const shared = shareServices(deps, { changes, listing, downloads, browsing, archives: archives.archives });
   return {
     scrubber,
@@ -180,7 +181,7 @@ export async function storagePart(deps: StorageDeps) {
       pointRestores,
       ...uploadServices(services, clock),
       browsing,
-      folderSizes: new FolderSizes({ store: browseSql, listing, steady: deps.steady }),
+      folderSizes: new FolderSizes({ ...walks, steady: deps.steady }),
       objectInspector: new ObjectInspector({ objects, store, accessTimes }),
       ...archives,
       links,
@@ -240,11 +241,11 @@ function shareServices(
 
 function archiveServices(
   { config, clock, base: { metadata } }: StorageDeps,
-  store: BrowseSql,
+  { store, turns }: { readonly store: BrowseSql; readonly turns: ScanTurns },
   { listing, downloads }: ObjectServices,
 ) {
   return {
-    archives: new Archives({ store, listing, downloads, maxFiles: config.maxArchiveFiles }),
+    archives: new Archives({ store, listing, downloads, turns, maxFiles: config.maxArchiveFiles }),
     selections: new Selections({ tokens: new ShortTokens({ metadata, clock }), listing, clock }),
   };
 }

@@ -169,6 +169,7 @@ export const ObjectPlace = namedObject('ObjectPlace', {
     Type.Boolean({ description: 'Whether to replace an existing object; default: refuse with 412' }),
   ),
 });
+export type ObjectPlace = Static<typeof ObjectPlace>;
 
 export const ObjectChange = namedObject('ObjectChange', {
   metadata: Type.Optional(

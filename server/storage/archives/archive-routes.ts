@@ -1,4 +1,5 @@
 /** Downloads folders and selected files as one zip. */
+import { closeOf } from '../../http/bodies/received-file.ts';
 import { sendStream } from '../../http/bodies/send-content.ts';
 import { contentDisposition } from '../../http/response.ts';
 import { defineRoute, type Route, TicketField } from '../../http/route.ts';
@@ -65,15 +66,16 @@ export function archiveRoutes({ archives, selections }: ArchiveRoutesDeps): Rout
         'overloaded',
       ],
       handler: async (call) => {
-        const { principal, params, query, request, reply } = call;
+        const { principal, data, params, query, request, reply } = call;
         const bucket = params.name;
         const { prefix, selection } = query;
         if (prefix !== undefined && selection !== undefined)
           throw new AppError('invalid_request', 'Give prefix or selection, not both');
+        const reader = { principal, data, signal: closeOf(reply) };
         const archive =
           selection === undefined
-            ? await archives.open(call, { bucket, prefix: prefix ?? '' })
-            : await archives.openChosen(call, bucket, await selections.find(principal, selection));
+            ? await archives.open(reader, { bucket, prefix: prefix ?? '' })
+            : await archives.openChosen(reader, bucket, await selections.find(principal, selection));
         const headers = request.responseHeaders;
         headers['content-type'] = 'application/zip';
         headers['content-disposition'] = contentDisposition('attachment', archive.fileName);

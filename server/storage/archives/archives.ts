@@ -1,7 +1,7 @@
 /** A folder of a bucket, or a selection from it, as a zip that is generated while it is sent. */
 import { safePath } from '../../calls/account-export.ts';
 import type { Call } from '../../calls/principal.ts';
-import { endOfTick } from '../../platform/concurrency.ts';
+import { endOfTick, type InTurn, SCANNED_AT_ONCE, ScanTurns } from '../../platform/concurrency.ts';
 import { AppError, isAppError } from '../../platform/errors.ts';
 import { customerKeyRequired } from '../keys/customer-key.ts';
 import type { BrowsedRow, BrowseSql, From } from '../listing/browse-sql.ts';
@@ -17,6 +17,8 @@ export interface ArchivesDeps {
   readonly downloads: Downloads;
   /** Maximum files in one zip: its central directory is kept in memory until the end. */
   readonly maxFiles: number;
+  /** Shared with other walks; default: its own. */
+  readonly turns?: Pick<ScanTurns, 'walk'>;
 }
 
 interface Folder {
@@ -43,7 +45,10 @@ interface Measured {
 
 const isFolder = (name: string) => name === '' || name.endsWith('/');
 
-type Reader = Pick<Call, 'principal' | 'data'>;
+type Reader = Pick<Call, 'principal' | 'data'> & {
+  /** Aborted once nobody waits for the archive. */
+  readonly signal?: AbortSignal;
+};
 type Sink = (chunk: Uint8Array) => Promise<void>;
 
 interface Archive {
@@ -61,8 +66,6 @@ interface Added {
 }
 
 const PAGE = 1000;
-/** Names read per batch: reads are synchronous, and other requests run between batches. */
-const SCANNED_AT_ONCE = 20_000;
 /** Bytes of central directories that an account's zips may use at a time, per file of the largest zip. */
 const SHARE_PER_FILE = 300;
 
@@ -70,11 +73,13 @@ export class Archives {
   readonly #deps: ArchivesDeps;
   readonly #shareBytes: number;
   readonly #memory: ZipMemory;
+  readonly #turns: Pick<ScanTurns, 'walk'>;
 
   constructor(deps: ArchivesDeps) {
     this.#deps = deps;
     this.#shareBytes = Math.max(2 ** 20, deps.maxFiles * SHARE_PER_FILE);
     this.#memory = new ZipMemory(this.#shareBytes);
+    this.#turns = deps.turns ?? new ScanTurns();
   }
 
   /**
@@ -102,7 +107,10 @@ export class Archives {
   async #archive(reader: Reader, what: Contents): Promise<Archive> {
     const { bucketId, name: bucketName, root: prefix } = what;
     const root = safePath(prefix.split('/').at(-2) ?? bucketName);
-    const { files, nameBytes } = await this.#measureAll(what);
+    // Visitors of a shared link do not wait with searches of its account, or hold those up.
+    const key = `zip ${reader.principal.accountId}`;
+    const measure = (inTurn: InTurn) => this.#measureAll(what, inTurn);
+    const { files, nameBytes } = await this.#turns.walk(key, reader.signal, measure);
     const longer = Buffer.byteLength(`${root}/`) - Buffer.byteLength(prefix);
     const directoryBytes = maxDirectoryBytes(files, nameBytes + files * longer);
     if (directoryBytes > this.#shareBytes) throw tooLarge('The names in the folder are too long for a zip');
@@ -131,33 +139,33 @@ export class Archives {
     return { fileName: `${root}.zip`, send };
   }
 
-  async #measureAll({ bucketId, names }: Contents): Promise<Measured> {
+  async #measureAll({ bucketId, names }: Contents, inTurn: InTurn): Promise<Measured> {
+    const { maxFiles } = this.#deps;
     let [files, nameBytes] = [0, 0];
-    for (const name of names) {
-      const part = await this.#measure(bucketId, name, files);
-      files += part.files;
-      nameBytes += part.nameBytes;
-    }
+    for (const name of names)
+      for await (const part of this.#measured(bucketId, name, inTurn)) {
+        files += part.files;
+        nameBytes += part.nameBytes;
+        if (files > maxFiles) throw tooLarge(`The folder has more than ${maxFiles} files`);
+      }
     return { files, nameBytes };
   }
 
-  /** A folder or an object. `before`: number of files found so far. */
-  async #measure(bucketId: number, of: string, before: number): Promise<Measured> {
-    const { store, maxFiles } = this.#deps;
+  /** A folder or an object, part by part. */
+  async *#measured(bucketId: number, of: string, inTurn: InTurn): AsyncGenerator<Measured> {
+    const { store } = this.#deps;
     const end = isFolder(of) ? startOf(of, 'desc').name : of;
-    let [files, nameBytes] = [0, 0];
-    let from: From = startOf(of, 'asc');
-    for (;;) {
-      const page = { end, scan: SCANNED_AT_ONCE };
-      const part = await store.measure(bucketId, from, page);
-      const locked = await store.customerEncrypted(bucketId, from, page);
+    const page = { end, scan: SCANNED_AT_ONCE };
+    for (let from: From | null = startOf(of, 'asc'); from !== null; ) {
+      const start: From = from;
+      const [part, locked] = await inTurn(async () => [
+        await store.measure(bucketId, start, page),
+        await store.customerEncrypted(bucketId, start, page),
+      ]);
       if (locked !== undefined) throw customerKeyRequired(locked.name);
-      files += part.files;
-      nameBytes += part.nameBytes;
-      if (before + files > maxFiles) throw tooLarge(`The folder has more than ${maxFiles} files`);
-      await endOfTick();
-      if (part.files < SCANNED_AT_ONCE || part.last === null) return { files, nameBytes };
-      from = { name: part.last, after: true };
+      yield part;
+      const isLast = part.files < SCANNED_AT_ONCE || part.last === null;
+      from = isLast ? null : { name: part.last ?? '', after: true };
     }
   }
 

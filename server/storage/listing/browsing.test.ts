@@ -2,12 +2,14 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import fc from 'fast-check';
 import type { Principal } from '../../calls/principal.ts';
+import { type InTurn, ScanTurns } from '../../platform/concurrency.ts';
 import { isAppError } from '../../platform/errors.ts';
 import { by } from '../../testing/account-fixture.ts';
 import { cases } from '../../testing/cases.ts';
 import { openStorageFixture, type StorageFixture } from '../../testing/storage-fixture.ts';
 import type { BucketEntry } from '../schema.ts';
-import type { BrowsingQuery } from './browsing.ts';
+import { BrowseSql } from './browse-sql.ts';
+import { Browsing, type BrowsingQuery } from './browsing.ts';
 
 let fixture: StorageFixture;
 let owner: Principal;
@@ -116,6 +118,45 @@ test('deleted objects are listed in their folders, with what can be restored', a
   await assert.rejects(fixture.browsing.page(owner, 'bin', { ...page, sort: 'size' }), (error) =>
     isAppError(error, 'invalid_request'),
   );
+});
+
+test('a large bucket is searched and sorted a thousand names in a turn, and for nobody who has left', async () => {
+  await fill('large', ['first']);
+  const { metadata, listing, accessTimes } = fixture;
+  const bucket = await listing.bucketFor(owner, 'large', '');
+  const current = await metadata.get<{ id: number }>(
+    'SELECT current AS id FROM objects WHERE bucket_id = ?',
+    bucket.id,
+  );
+  const rows = JSON.stringify(Array.from({ length: 3500 }, (_, at) => at));
+  await metadata.commit([
+    {
+      sql: `INSERT INTO objects (object_id, bucket_id, name, current, size_bytes, changed_at)
+            SELECT 'obj-large-' || CAST(value AS TEXT), ?, 'n' || CAST(value AS TEXT), ?, 7, 0 FROM json_each(?)`,
+      params: [bucket.id, current?.id ?? 0, rows],
+    },
+  ]);
+  let reads = 0;
+  const turns = new ScanTurns();
+  const counted: Pick<ScanTurns, 'walk'> = {
+    walk: (accountId, signal, work) =>
+      turns.walk(accountId, signal, (inTurn) => {
+        const noted: InTurn = (read) => {
+          reads++;
+          return inTurn(read);
+        };
+        return work(noted);
+      }),
+  };
+  const browsing = new Browsing({ store: new BrowseSql(metadata), listing, accessTimes, turns: counted });
+  for (const query of [{ search: 'zzz' }, { search: 'zzz', sort: 'size' }, { sort: 'size' }] as const) {
+    reads = 0;
+    const { entries } = await browsing.page(owner, 'large', { prefix: '', limit: 5, ...query });
+    assert.equal(entries.length, 'search' in query ? 0 : 5);
+    assert.ok(reads >= 4, `${JSON.stringify(query)}: ${reads} reads`);
+    const wanted = { prefix: '', limit: 5, ...query, signal: AbortSignal.abort(new Error('left')) };
+    await assert.rejects(browsing.page(owner, 'large', wanted), /left/);
+  }
 });
 
 test('a cursor of somebody else is refused, and so is the bucket of another account', async () => {

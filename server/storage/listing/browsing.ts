@@ -3,6 +3,7 @@
 import type { Principal } from '../../calls/principal.ts';
 import type { WriteBehind } from '../../metadata/change.ts';
 import { formatTime } from '../../platform/clock.ts';
+import { type InTurn, SCANNED_AT_ONCE, ScanTurns } from '../../platform/concurrency.ts';
 import { AppError } from '../../platform/errors.ts';
 import type { BucketEntry } from '../schema.ts';
 import { asciiLower } from '../uploads/upload-fields.ts';
@@ -16,6 +17,8 @@ export interface BrowsingDeps {
   readonly store: BrowseSql;
   readonly listing: Pick<Listing, 'bucketFor'>;
   readonly accessTimes: WriteBehind<number, number>;
+  /** Shared with other walks; default: its own. */
+  readonly turns?: Pick<ScanTurns, 'walk'>;
 }
 
 export interface BrowsingQuery {
@@ -29,6 +32,8 @@ export interface BrowsingQuery {
   readonly deleted?: boolean | undefined;
   readonly limit: number;
   readonly cursor?: string | undefined;
+  /** Aborted once nobody waits for the answer. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 interface Page {
@@ -38,17 +43,17 @@ interface Page {
 
 type ByName = Pick<BrowsingQuery, 'prefix' | 'limit'> & { readonly view: View; readonly from: From };
 
-/** Names read at a time: reads are synchronous, and other requests run between them. */
-const SCANNED_AT_ONCE = 20_000;
 /** Cursor positions: after this object, or after everything in this folder. */
 const OBJECT = 1;
 
 export class Browsing {
   readonly #deps: BrowsingDeps;
   readonly #sorted: SortedBrowsing;
+  readonly #turns: Pick<ScanTurns, 'walk'>;
 
   constructor(deps: BrowsingDeps) {
     this.#deps = deps;
+    this.#turns = deps.turns ?? new ScanTurns();
     this.#sorted = new SortedBrowsing(deps.store);
   }
 
@@ -57,13 +62,16 @@ export class Browsing {
    * `invalid_cursor`, and `invalid_request` for deleted objects sorted by anything but name.
    */
   async page(principal: Principal, bucketName: string, query: BrowsingQuery): Promise<Page> {
-    const { prefix, limit, cursor, sort = 'name', order = 'asc', deleted = false } = query;
+    const { prefix, limit, cursor, sort = 'name', order = 'asc', deleted = false, signal } = query;
+    const { accountId } = principal;
     const { id: bucketId } = await this.#deps.listing.bucketFor(principal, bucketName, prefix);
     const search = asciiLower(query.search ?? '');
     if (sort !== 'name') {
       if (deleted) throw deletedByName();
       const wanted = { bucketId, prefix, search, by: sort, order, limit, cursor };
-      const { items, next } = await this.#sorted.page(wanted);
+      const { items, next } = await this.#turns.walk(accountId, signal, (inTurn) =>
+        this.#sorted.page({ ...wanted, inTurn }),
+      );
       const entries = items.map((item) =>
         'folder' in item ? folderEntry(item.folder) : this.#present(item.row, false),
       );
@@ -71,7 +79,8 @@ export class Browsing {
     }
     const view = { bucketId, isDeleted: deleted, order };
     const byName = { view, prefix, limit, from: startFrom({ prefix, order, cursor }) };
-    return search === '' ? this.#folder(byName) : this.#found(byName, search);
+    if (search === '') return this.#folder(byName);
+    return this.#turns.walk(accountId, signal, (inTurn) => this.#found({ ...byName, inTurn }, search));
   }
 
   async #folder({ view, prefix, limit, from: start }: ByName): Promise<Page> {
@@ -86,20 +95,26 @@ export class Browsing {
     return { entries, next: null };
   }
 
-  async #found({ view, prefix, limit, from: start }: ByName, words: string): Promise<Page> {
+  async #found(
+    { view, prefix, limit, from: start, inTurn }: ByName & { readonly inTurn: InTurn },
+    words: string,
+  ): Promise<Page> {
     const { store } = this.#deps;
     const found: BrowsedRow[] = [];
     let from = start;
     for (;;) {
+      const position = from;
       const wanted = { words, scan: SCANNED_AT_ONCE, limit: limit + 1 - found.length };
-      found.push(...(await store.found(view, from, wanted)));
+      const [rows, last] = await inTurn(async () => [
+        await store.found(view, position, wanted),
+        await store.lastName(view, position, SCANNED_AT_ONCE),
+      ]);
+      found.push(...rows);
       const own = found.filter(({ name }) => name.startsWith(prefix));
       const entries = own.slice(0, limit).map((row) => this.#present(row, view.isDeleted));
       if (own.length > limit) return { entries, next: cursorAfter(entries.at(-1)) };
-      const last = await store.lastName(view, from, SCANNED_AT_ONCE);
       if (last === undefined || !last.name.startsWith(prefix)) return { entries, next: null };
       from = { name: last.name, after: true };
-      await new Promise(setImmediate);
     }
   }
 

@@ -1,6 +1,6 @@
 /** Adds up what a folder holds, part by part: a large one takes several calls. */
 import type { Principal } from '../../calls/principal.ts';
-import { endOfTick, KeyedMutex } from '../../platform/concurrency.ts';
+import { type InTurn, SCANNED_AT_ONCE, ScanTurns } from '../../platform/concurrency.ts';
 import type { FolderSize } from '../schema.ts';
 import type { BrowseSql, From } from './browse-sql.ts';
 import { formatSize } from './entries.ts';
@@ -12,6 +12,8 @@ export interface FolderSizesDeps {
   readonly listing: Pick<Listing, 'bucketFor'>;
   /** Only spans of it count. */
   readonly steady: { readonly now: () => number };
+  /** Shared with other walks; default: its own. */
+  readonly turns?: ScanTurns;
 }
 
 interface Folder {
@@ -22,20 +24,16 @@ interface Folder {
   readonly signal?: AbortSignal;
 }
 
-/** Names read per batch: a read of SQLite is synchronous, and holds everybody for some 5 ms. */
-const SCANNED_AT_ONCE = 1000;
 /** After this time a call answers with what it has counted. */
 const LONGEST_MS = 1000;
 
 export class FolderSizes {
   readonly #deps: FolderSizesDeps;
-  /** By account: of many calls at once, one counts. */
-  readonly #turns = new KeyedMutex();
-  /** A turn of the event loop has one read, for all accounts. */
-  readonly #reads = new KeyedMutex();
+  readonly #turns: ScanTurns;
 
   constructor(deps: FolderSizesDeps) {
     this.#deps = deps;
+    this.#turns = deps.turns ?? new ScanTurns();
   }
 
   /**
@@ -43,29 +41,30 @@ export class FolderSizes {
    * `scope_required` and `invalid_cursor`, and the signal's reason.
    */
   async of(principal: Principal, bucketName: string, folder: Folder): Promise<FolderSize> {
-    const { prefix, cursor } = folder;
+    const { prefix, cursor, signal } = folder;
     const bucket = await this.#deps.listing.bucketFor(principal, bucketName, prefix);
     const start = startOf(prefix, 'asc');
     const from = cursor === undefined ? start : { name: decodeCursor(cursor).name, after: true };
     // A forged cursor may begin before the folder.
     const own = from.name.startsWith(prefix) ? from : start;
-    return this.#turns.run(`${principal.accountId}`, () => this.#count(bucket.id, folder, own));
+    return this.#turns.walk(principal.accountId, signal, (inTurn) =>
+      this.#count(bucket.id, { prefix, inTurn }, own),
+    );
   }
 
-  async #count(bucketId: number, { prefix, signal }: Folder, start: From): Promise<FolderSize> {
+  async #count(
+    bucketId: number,
+    { prefix, inTurn }: { readonly prefix: string; readonly inTurn: InTurn },
+    start: From,
+  ): Promise<FolderSize> {
     const { store, steady } = this.#deps;
     const end = startOf(prefix, 'desc').name;
     const until = steady.now() + LONGEST_MS;
     let [objects, size] = [0, 0];
     let from = start;
     for (;;) {
-      signal?.throwIfAborted();
       const position = from;
-      const part = await this.#reads.run('', async () => {
-        const read = await store.sizes(bucketId, position, { end, scan: SCANNED_AT_ONCE });
-        await endOfTick();
-        return read;
-      });
+      const part = await inTurn(() => store.sizes(bucketId, position, { end, scan: SCANNED_AT_ONCE }));
       objects += part.files;
       size += part.bytes;
       const isDone = part.files < SCANNED_AT_ONCE || part.last === null;

@@ -3,6 +3,8 @@
  * sorted in memory; for large ones an index returns the objects in order, and those of other
  * folders are skipped.
  */
+
+import { type InTurn, SCANNED_AT_ONCE } from '../../platform/concurrency.ts';
 import { AppError } from '../../platform/errors.ts';
 import { asciiLower } from '../uploads/upload-fields.ts';
 import type { BrowsedRow, BrowseSql, KeyRow, Order, SortKey } from './browse-sql.ts';
@@ -17,6 +19,8 @@ export interface SortedQuery {
   readonly order: Order;
   readonly limit: number;
   readonly cursor?: string | undefined;
+  /** See ScanTurns; default: at once. */
+  readonly inTurn?: InTurn;
 }
 
 interface SortedPage {
@@ -37,10 +41,7 @@ type Item = { readonly folder: string } | KeyRow;
 
 /** Maximum entries sorted in memory for every page; a larger folder is read through the index. */
 const SORTED_MAX = 10_000;
-const WALKED_AT_ONCE = 1000;
-/** Names read at a time: reads are synchronous, and other requests run between them. */
-const SCANNED_AT_ONCE = 20_000;
-const MOST_ROWS = 5000;
+const AT_ONCE: InTurn = async (read) => read();
 
 export class SortedBrowsing {
   readonly #store: BrowseSql;
@@ -68,11 +69,11 @@ export class SortedBrowsing {
 
   /** The whole folder, sorted; undefined if it has more than SORTED_MAX entries. */
   async #gather(query: SortedQuery): Promise<Item[] | undefined> {
-    const { bucketId, prefix, by, search, order } = query;
+    const { bucketId, prefix, by, search, order, inTurn = AT_ONCE } = query;
     const folders: Item[] = [];
     const objects: KeyRow[] = [];
     const read = (from: { name: string; after: boolean }, limit: number) =>
-      this.#store.keysByName(bucketId, from, { by, limit });
+      inTurn(() => this.#store.keysByName(bucketId, from, { by, limit }));
     const start = startOf(prefix, 'asc');
     if (search !== '') {
       const found = await this.#find(query);
@@ -80,7 +81,7 @@ export class SortedBrowsing {
       objects.push(...found);
     } else {
       let left = this.#sortedMax;
-      for await (const step of walkFolder({ read, prefix, order: 'asc', start, batch: WALKED_AT_ONCE })) {
+      for await (const step of walkFolder({ read, prefix, order: 'asc', start, batch: SCANNED_AT_ONCE })) {
         if (left-- === 0) return undefined;
         if (step.kind === 'folder') folders.push({ folder: step.name });
         else objects.push(step.row);
@@ -89,21 +90,22 @@ export class SortedBrowsing {
     return [...folders, ...objects.sort((a, b) => compare(a, b, order))];
   }
 
-  async #find({ bucketId, prefix, by, search }: SortedQuery): Promise<KeyRow[] | undefined> {
+  async #find(query: SortedQuery): Promise<KeyRow[] | undefined> {
+    const { bucketId, prefix, by, search, inTurn = AT_ONCE } = query;
+    const view = { bucketId, isDeleted: false, order: 'asc' } as const;
     const found: KeyRow[] = [];
     let from = startOf(prefix, 'asc');
     for (;;) {
-      const rows = await this.#store.foundKeys(bucketId, from, { by, words: search, scan: SCANNED_AT_ONCE });
+      const position = from;
+      const scan = SCANNED_AT_ONCE;
+      const [rows, last] = await inTurn(async () => [
+        await this.#store.foundKeys(bucketId, position, { by, words: search, scan }),
+        await this.#store.lastName(view, position, scan),
+      ]);
       found.push(...rows.filter(({ name }) => name.startsWith(prefix)));
       if (found.length > this.#sortedMax) return undefined;
-      const last = await this.#store.lastName(
-        { bucketId, isDeleted: false, order: 'asc' },
-        from,
-        SCANNED_AT_ONCE,
-      );
       if (last === undefined || !last.name.startsWith(prefix)) return found;
       from = { name: last.name, after: true };
-      await turn();
     }
   }
 
@@ -114,39 +116,33 @@ export class SortedBrowsing {
     return left === 0 ? folders : [...folders, ...(await this.#objects(query, from, left))];
   }
 
-  async #folders({ bucketId, prefix, limit }: SortedQuery, position: Position): Promise<Item[]> {
+  async #folders(query: SortedQuery, position: Position): Promise<Item[]> {
+    const { bucketId, prefix, limit, inTurn = AT_ONCE } = query;
     const folders: Item[] = [];
     const view = { bucketId, isDeleted: false, order: 'asc' } as const;
     const offset = [...prefix].length + 1;
     let from = position.stage === 'folder' ? afterFolder(position.name, 'asc') : startOf(prefix, 'asc');
     while (folders.length <= limit) {
-      const found = await this.#store.nameInFolder(bucketId, from, { offset, scan: SCANNED_AT_ONCE });
-      const name = found?.name ?? (await this.#store.lastName(view, from, SCANNED_AT_ONCE))?.name;
+      const start = from;
+      const [found, name] = await inTurn(async () => {
+        const first = await this.#store.nameInFolder(bucketId, start, { offset, scan: SCANNED_AT_ONCE });
+        const last = first ?? (await this.#store.lastName(view, start, SCANNED_AT_ONCE));
+        return [first, last?.name];
+      });
       if (name === undefined || !name.startsWith(prefix)) return folders;
       const folder = found && folderOf(name, prefix);
-      if (folder === undefined) {
-        from = { name, after: true };
-        await turn();
-      } else {
-        folders.push({ folder });
-        from = afterFolder(folder, 'asc');
-      }
+      from = folder === undefined ? { name, after: true } : afterFolder(folder, 'asc');
+      if (folder !== undefined) folders.push({ folder });
     }
     return folders;
   }
 
   async #objects(query: SortedQuery, position: Position, limit: number): Promise<KeyRow[]> {
-    const { bucketId, prefix, search, by, order } = query;
+    const { prefix, search, order } = query;
     const found: KeyRow[] = [];
     let after = 'key' in position ? position : { key: order === 'asc' ? -1 : Number.MAX_SAFE_INTEGER, id: 0 };
-    for (let batch = limit; ; batch = Math.min(batch * 2, MOST_ROWS)) {
-      const page = { by, order, limit: batch };
-      const rows = await this.#store.equal(bucketId, after, page);
-      if (rows.length < batch) {
-        rows.push(
-          ...(await this.#store.beyond(bucketId, after.key, { ...page, limit: batch - rows.length })),
-        );
-      }
+    for (let batch = limit; ; batch = Math.min(batch * 2, SCANNED_AT_ONCE)) {
+      const rows = await this.#keysAfter(query, after, batch);
       for (const row of rows) {
         const isOwn = search === '' ? folderOf(row.name, prefix) === undefined : isFound(row.name, search);
         if (isOwn && row.name.startsWith(prefix)) found.push(row);
@@ -155,8 +151,21 @@ export class SortedBrowsing {
       const last = rows.at(-1);
       if (rows.length < batch || last === undefined) return found;
       after = last;
-      await turn();
     }
+  }
+
+  /** The next `limit` in order. */
+  #keysAfter(
+    { bucketId, by, order, inTurn = AT_ONCE }: SortedQuery,
+    after: { readonly key: number; readonly id: number },
+    limit: number,
+  ): Promise<KeyRow[]> {
+    return inTurn(async () => {
+      const rows = await this.#store.equal(bucketId, after, { by, order, limit });
+      const left = limit - rows.length;
+      if (left > 0) rows.push(...(await this.#store.beyond(bucketId, after.key, { by, order, limit: left })));
+      return rows;
+    });
   }
 
   async #rowsOf(bucketId: number, items: readonly Item[]): Promise<SortedPage['items']> {
@@ -171,7 +180,6 @@ export class SortedBrowsing {
 }
 
 const isFound = (name: string, words: string) => asciiLower(name).includes(words);
-const turn = () => new Promise(setImmediate);
 
 function compare(a: Pick<KeyRow, 'key' | 'id'>, b: Pick<KeyRow, 'key' | 'id'>, order: Order): number {
   const difference = a.key - b.key || a.id - b.id;

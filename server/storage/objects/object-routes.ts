@@ -1,7 +1,7 @@
 /** Objects over REST: list, read, change and delete. */
 import { closeOf } from '../../http/bodies/received-file.ts';
 import { jsonTexts, linkHeader, Paging, rowIdCursor } from '../../http/list-page.ts';
-import { defineRoute, type Route } from '../../http/route.ts';
+import { defineRoute, type Route, type RouteInput } from '../../http/route.ts';
 import { Type } from '../../platform/json/json-schema.ts';
 import type { Browsing } from '../listing/browsing.ts';
 import { type Condition, conditionOf } from '../listing/entries.ts';
@@ -22,7 +22,7 @@ import {
 } from '../schema.ts';
 import { metadataText } from '../uploads/upload-fields.ts';
 import type { Objects } from './objects.ts';
-import type { Relocations } from './relocations.ts';
+import type { Place, Relocations } from './relocations.ts';
 import type { Removals } from './removals.ts';
 
 export interface ObjectRoutesDeps {
@@ -112,9 +112,10 @@ function listRoutes({ listing, browsing }: ObjectRoutesDeps): Route[] {
       }),
       responses: { 200: Type.Array(BucketEntry) },
       errors: ['bucket_not_found', 'invalid_cursor'],
-      handler: async ({ principal, params, query, request }) => {
+      handler: async ({ principal, params, query, request, reply }) => {
         const { prefix = '', limit = BROWSED } = query;
-        const page = await browsing.page(principal, params.name, { ...query, prefix, limit });
+        const wanted = { ...query, prefix, limit, signal: closeOf(reply) };
+        const page = await browsing.page(principal, params.name, wanted);
         if (page.next !== null) linkHeader(request, { ...query, limit, cursor: page.next });
         return page.entries;
       },
@@ -281,7 +282,7 @@ function placeRoutes({ relocations }: ObjectRoutesDeps): Route[] {
       description:
         'Copies the current version with type, metadata and tags. The bytes are shared, unless the target bucket encrypts differently.',
       responses: { 201: Uploaded },
-      handler: (call) => relocations.copy(call, call.params.id, call.body),
+      handler: (call) => relocations.copy(call, call.params.id, placeOf(call)),
     }),
     defineRoute({
       ...common,
@@ -292,9 +293,14 @@ function placeRoutes({ relocations }: ObjectRoutesDeps): Route[] {
         'Copies the object and deletes the source in one commit. In a versioned bucket, the source gets a delete marker and its versions stay.',
       responses: { 200: Uploaded },
       errors: [...common.errors, 'object_locked'],
-      handler: (call) => relocations.move(call, call.params.id, call.body),
+      handler: (call) => relocations.move(call, call.params.id, placeOf(call)),
     }),
   ];
+}
+
+/** With the end of the caller's patience: a copy of many bytes must not go on for nobody. */
+function placeOf({ body, reply }: Pick<RouteInput<unknown, unknown, ObjectPlace>, 'body' | 'reply'>): Place {
+  return { bucket: body.bucket, name: body.name, overwrite: body.overwrite, signal: closeOf(reply) };
 }
 
 /** True if the version in the body is current and `more` holds. */

@@ -126,6 +126,19 @@ test('two moves that cross, and many to one name, end with one of the outcomes',
   assert.equal((await counted(bucket)).objects, 1 + 10);
 });
 
+test('a copy ends with its caller, and leaves nothing', async () => {
+  const [bucket, sealed] = [await newBucket(), await newBucket({ encryption: true })];
+  const id = await put(bucket, 'large', Buffer.alloc(3_000_000));
+  const leaving = new AbortController();
+  const { signal } = leaving;
+  const copying = fixture.relocations.copy(by(owner), id, { bucket: sealed, signal });
+  leaving.abort(new Error('the caller has left'));
+  await assert.rejects(copying, /the caller has left/);
+  assert.equal(await read(sealed, 'large'), null);
+  assert.equal((await counted(sealed)).objects, 0);
+  assert.equal((await read(bucket, 'large'))?.length, 3_000_000);
+});
+
 test('a source that changes meanwhile is read again, and never taken for a name that is taken', async () => {
   const [bucket, sealed] = [await newBucket(), await newBucket({ encryption: true })];
   const id = await put(bucket, 'a', Buffer.alloc(1_000_000, 'old'));

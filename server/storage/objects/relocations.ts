@@ -33,6 +33,8 @@ export interface Place {
   readonly name?: string | undefined;
   /** Whether an existing object may be replaced. */
   readonly overwrite?: boolean | undefined;
+  /** Aborted once nobody waits for the copy; default: never. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 interface Wish {
@@ -43,6 +45,7 @@ interface Wish {
 
 /** Attempts; each fails only if the source is changed concurrently. */
 const TRIES = 5;
+const NEVER = new AbortController().signal;
 
 interface Source {
   readonly principal: Principal;
@@ -58,6 +61,7 @@ interface Target {
   readonly overwrite: boolean;
   readonly upload: Upload;
   readonly encryption: Encryption;
+  readonly signal: AbortSignal;
 }
 
 export class Relocations {
@@ -101,7 +105,7 @@ export class Relocations {
     const { principal } = call;
     const { bucket_id, name, bucket: from, current } = await objects.findFor(principal, objectId);
     if (current === null) throw notFound(objectId);
-    const { bucket: to = from, name: wanted = name, overwrite = false } = place;
+    const { bucket: to = from, name: wanted = name, overwrite = false, signal = NEVER } = place;
     assertObjectName(wanted);
     if (to === from && wanted === name)
       throw new AppError(
@@ -113,7 +117,8 @@ export class Relocations {
     objects.assertMayWrite(principal, begun.bucket, wanted);
     const source = { principal, objectId, bucket_id, name, content };
     try {
-      return await this.#store(call, { source, target: { ...begun, name: wanted, overwrite }, isMove });
+      const target = { ...begun, name: wanted, overwrite, signal };
+      return await this.#store(call, { source, target, isMove });
     } finally {
       await begun.upload.end();
     }
@@ -149,14 +154,14 @@ export class Relocations {
   }
 
   /** The bytes of the source, shared if encrypted alike. */
-  async #bytesOf(content: Content, { upload, encryption }: Target) {
+  async #bytesOf(content: Content, { upload, encryption, signal }: Target) {
     const { objects, downloads, stored } = this.#deps;
     const { row } = content;
     if (row.blob !== null && isSameEncryption(await stored.of(row), encryption, row))
       return objects.shared({ ...row, blob: row.blob });
     const range = { start: 0, end: content.sizeBytes };
     const sink = (chunk: Uint8Array) => upload.write(chunk);
-    await downloads.read(content, { range, sink, signal: new AbortController().signal });
+    await downloads.read(content, { range, sink, signal });
     return objects.received(await upload.finish(), row.checksum);
   }
 }

@@ -1,4 +1,5 @@
 /** The data origin serves visitors of shared links: bytes, a folder as a page, or as a zip. */
+import { closeOf } from '../../http/bodies/received-file.ts';
 import { sendStream } from '../../http/bodies/send-content.ts';
 import { ownResponse } from '../../http/exchange.ts';
 import { sendPage } from '../../http/page.ts';
@@ -95,7 +96,7 @@ async function answer(deps: SharedRoutesDeps, { params, query, request, reply, d
   const place = { bucket: row.bucket, prefix: name };
   if (!isFolderName(name)) return sendFile(deps, { share, name, request, reply, data });
   if (query.zip !== undefined) {
-    const archive = await deps.archives.open({ principal: holder, data }, place);
+    const archive = await deps.archives.open({ principal: holder, data, signal: closeOf(reply) }, place);
     if (request.method !== 'HEAD') await deps.shares.count(share);
     const headers = request.responseHeaders;
     headers['content-type'] = 'application/zip';
