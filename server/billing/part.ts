@@ -11,6 +11,7 @@ import type { Clock } from '../platform/clock.ts';
 import { isAppError } from '../platform/errors.ts';
 import { hostBootId } from '../platform/host/host-facts.ts';
 import type { Membership } from '../platform/membership.ts';
+import type { DiskShares } from '../resources/disk-shares.ts';
 import {
   type BillingAdminRoutesDeps,
   billingAdminRoutes,
@@ -55,6 +56,8 @@ export interface BillingDeps {
     readonly ages: Ages;
     readonly alarms: Alarms;
     readonly membership: Membership;
+    /** undefined: no account keeps to a share of the disk with its objects. */
+    readonly objectShares?: DiskShares | undefined;
   };
 }
 
@@ -98,7 +101,8 @@ export async function openBilling({ clock, log, base, builtIn }: BillingDeps) {
   const usage = new Usage({ store: usageStore, steady });
   const spendable = new Spendable({ ...shared, rating });
   const holds = new Holds({ ...shared, spendable, store: usageStore });
-  const quotas = new Quotas({ store: catalog, bus, ages });
+  base.objectShares?.count(() => accounts.storedBytes());
+  const quotas = new Quotas({ store: catalog, bus, ages, diskShares: base.objectShares });
   const caps = new SpendCaps({ ...shared, metadata, rating });
   const credit = new Credit({ accounts, spendable, checks, caps });
   const charges = { usage, rating, holds, quotas, prices, accounts, credit, clock };

@@ -80,7 +80,7 @@ export async function buildCompute(deps: HostDeps) {
   const part = computePart({
     metadata,
     assertSpace: diskSpace.assertMachineMayGrow.bind(diskSpace),
-    disk: () => diskSpace.figures,
+    diskShares: deps.base.diskShares,
     alarms,
     sweepGuard,
     clock,

@@ -1,10 +1,12 @@
 /** The foundations of the cloud: data directory, identity, metadata, object store and keys. */
 
 import { hostname } from 'node:os';
+import { BillingAccountStore } from '../billing/credit/billing-account-store.ts';
 import { Tickets } from '../calls/tickets.ts';
 import { Updates } from '../calls/updates.ts';
 import type { Config } from '../config/config.ts';
 import { listIn } from '../config/host-names.ts';
+import { ungrantedMemoryOf } from '../config/registrations.ts';
 import { lockDirectory } from '../drivers/directory-lock.ts';
 import { ENGINE_FOLDERS } from '../drivers/engines/all-engines.ts';
 import { CloudClaim } from '../drivers/host-network/cloud-claim.ts';
@@ -29,6 +31,7 @@ import { ALONE, type Membership } from '../platform/membership.ts';
 import { nodeIdIn } from '../platform/node-id.ts';
 import type { Meters } from '../platform/prometheus.ts';
 import { VERSION } from '../platform/version.ts';
+import { DiskShares } from '../resources/disk-shares.ts';
 import { HostMetrics } from '../status/host-metrics.ts';
 import type { BlobStore } from '../storage/blobs/blobs.ts';
 import { addressOf, openBlobs } from './blobs.ts';
@@ -95,6 +98,18 @@ function withBus(stored: Metadata) {
   return { bus, metadata: withWatchers(stored, bus.changed.bind(bus)) };
 }
 
+/** Undefined: no account keeps to a share of the disk, or none with its objects. */
+function sharesOf(
+  config: Config,
+  { clock, diskSpace, metadata }: Pick<BuildOptions, 'clock'> & { diskSpace: DiskSpace; metadata: Metadata },
+) {
+  const percent = ungrantedMemoryOf(config);
+  if (percent === 100) return { diskShares: undefined, objectShares: undefined };
+  const trusted = () => new BillingAccountStore(metadata).trusted();
+  const diskShares = new DiskShares({ clock, percent, disk: () => diskSpace.figures, trusted });
+  return { diskShares, objectShares: config.blobsUrl === '' ? diskShares : undefined };
+}
+
 /** Throws StartupError, or an Error with a one-line message. */
 export async function openFoundations(options: BuildOptions) {
   const { config, clock, step } = options;
@@ -123,7 +138,6 @@ export async function openFoundations(options: BuildOptions) {
     const { cloudId } = identity;
     const keys = MasterKeys.open({ dataDir, mayCreate: !sealed, cloudId, copyFile: config.masterKeyFile });
     const secrets = new Secrets({ metadata, keys, ages });
-    const linkSecret = await secrets.get('links');
     const store = { config: { ...config, dataDir }, metadata, cloudId, clock, alarms, diskSpace };
     const { blobs, gauges: blobGauges } = await step('object store', () => openBlobs(store));
     const gauges = (meters: Meters) => {
@@ -156,8 +170,9 @@ export async function openFoundations(options: BuildOptions) {
       diskSpace,
       /** Throws `out_of_space` or `read_only` if that many bytes more must not be stored. */
       assertSpace: diskSpace.assertMayStore.bind(diskSpace),
+      ...sharesOf(config, { clock, diskSpace, metadata }),
       hostMetrics,
-      linkSecret,
+      linkSecret: await secrets.get('links'),
       secrets,
       outbound: new SafeFetch({ clock, allowed: listIn(config.fetchAllow) }),
       metadata,

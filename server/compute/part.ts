@@ -11,6 +11,7 @@ import type { SweepGuard } from '../platform/background/sweep-guard.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { AppError } from '../platform/errors.ts';
 import type { Meters } from '../platform/prometheus.ts';
+import type { DiskShares } from '../resources/disk-shares.ts';
 import type { Announce } from '../resources/row-change.ts';
 import type { Tunnels } from '../resources/tunnels.ts';
 import { Turns } from '../resources/turns.ts';
@@ -53,7 +54,6 @@ import { type PublishedPortRoutesDeps, publishedPortRoutes } from './ports/publi
 import { PublishedPorts, type PublishedPortsDeps } from './ports/published-ports.ts';
 import { PublishedPortsStore } from './ports/published-ports-store.ts';
 import { type NetworkServices, type PrivateSwitch, syncPrivateNetworks } from './private-network.ts';
-import { DiskShares, type DiskSharesDeps } from './snapshots/disk-shares.ts';
 import { type SnapshotRoutesDeps, snapshotRoutes } from './snapshots/snapshot-routes.ts';
 import { SnapshotStore } from './snapshots/snapshot-store.ts';
 import { Snapshots } from './snapshots/snapshots.ts';
@@ -81,9 +81,10 @@ export interface ComputeDeps {
   readonly published?: ExposuresDeps['published'];
   readonly services: NetworkServices;
   readonly points: MachinePoints;
-  /** See Lifecycle, and DiskShares. */
+  /** See Lifecycle. */
   readonly ungrantedMemoryPercent: number;
-  readonly disk: DiskSharesDeps['disk'];
+  /** undefined: no account keeps to a share. */
+  readonly diskShares?: DiskShares | undefined;
   readonly outbound: boolean;
   readonly maxImageBytes: number;
   /** ms. */
@@ -116,8 +117,8 @@ export function assembleCompute(given: ComputeDeps) {
   const accountStops = machineStops({ ...parts, power, deleter });
   const machineChanges = new MachineChanges(parts);
   const machineRebuilds = new MachineRebuilds(parts);
-  const shares = new DiskShares(parts);
-  const snapshots = new Snapshots({ ...parts, shares, snapshotStore: new SnapshotStore(metadata) });
+  given.diskShares?.count(() => diskOf(parts));
+  const snapshots = new Snapshots({ ...parts, snapshotStore: new SnapshotStore(metadata) });
   return {
     store,
     images,
@@ -131,7 +132,7 @@ export function assembleCompute(given: ComputeDeps) {
     power,
     machineChanges,
     machineRebuilds,
-    shares,
+    diskShares: given.diskShares,
     snapshots,
     sshKeys,
     deleter,
@@ -226,15 +227,32 @@ async function placeRules({ networks }: Host, log: Logger): Promise<void> {
 
 interface HaltDeps {
   readonly store: VmStore;
-  readonly shares: DiskShares;
+  readonly diskShares?: Pick<DiskShares, 'over'> | undefined;
 }
 
-async function haltWaiting({ waits }: Host, alarms: Alarms, { store, shares }: HaltDeps): Promise<void> {
+/** Bytes of disks and snapshots by account. */
+async function diskOf({ store, hypervisor }: Pick<ComputeDeps, 'hypervisor'> & { readonly store: VmStore }) {
+  const taken = new Map<number, number>();
+  for (const { vm_id, account_id } of await store.owners())
+    taken.set(account_id, (taken.get(account_id) ?? 0) + hypervisor.snapshots.takenBytes(vm_id));
+  return taken;
+}
+
+/** Machines that may not grow for now. */
+async function machinesOver({ store, diskShares }: HaltDeps): Promise<ReadonlySet<string>> {
+  const over = (await diskShares?.over()) ?? new Set();
+  if (over.size === 0) return new Set();
+  const owners = await store.owners();
+  return new Set(owners.filter(({ account_id }) => over.has(account_id)).map(({ vm_id }) => vm_id));
+}
+
+async function haltWaiting({ waits }: Host, alarms: Alarms, parts: HaltDeps): Promise<void> {
+  const { store } = parts;
   const ownersOf = async () => {
     const rows = await store.listConnected();
     return new Map(rows.map(({ vm_id, account_id }) => [vm_id, account_id]));
   };
-  await waits.update(ownersOf, await shares.over());
+  await waits.update(ownersOf, await machinesOver(parts));
   const fix = 'Free up space on the disk of the data directory; the machines resume automatically';
   if (waits.isScarce) alarms.raise(SCARCE, MACHINES_MAY_NOT_GROW, fix);
   else alarms.clear(SCARCE);

@@ -311,7 +311,7 @@ export const SETTINGS = {
     0,
     0,
     100,
-    'Percentage of the machine memory, and of a disk that fills, available to machines of all accounts without credits granted by an administrator, each at most a quarter of it; 100: no limit; 0: 100 while only this computer reaches the cloud, else 50',
+    'Percentage of the machine memory, and of a disk that fills, available to all accounts without credits granted by an administrator, each at most a quarter of it; 100: no limit; 0: 100 while only this computer reaches the cloud, else 50',
   ),
   vmUidBase: integer(
     'CLOUDLET_VM_UID_BASE',

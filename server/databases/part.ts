@@ -9,6 +9,7 @@ import type { SweepGuard } from '../platform/background/sweep-guard.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Sealer } from '../platform/master-key.ts';
 import type { Meters } from '../platform/prometheus.ts';
+import type { DiskShares } from '../resources/disk-shares.ts';
 import type { Announce } from '../resources/row-change.ts';
 import type { Tunnels } from '../resources/tunnels.ts';
 import { Turns } from '../resources/turns.ts';
@@ -85,6 +86,8 @@ export interface DatabasesDeps {
   /** Whether this node of a cluster has the databases; default: it has. */
   readonly isHere?: boolean | undefined;
   readonly sweepGuard: SweepGuard;
+  /** undefined: no account keeps to a share of the disk. */
+  readonly diskShares?: DiskShares | undefined;
   readonly onError: (databaseId: string, what: string, error: unknown) => void;
 }
 
@@ -186,6 +189,7 @@ export async function databasesPart(
   const { alarms, faults, egress } = deps;
   const parts = assembleDatabases(deps);
   const { engines, store, supervisor, sampler, turns, archive } = parts;
+  deps.diskShares?.count(() => store.heldBytes());
   if (deps.isHere) await supervisor.recover();
   const privately = new PrivateDatabases(parts);
   const move = () => moveDatabases(parts);

@@ -279,6 +279,15 @@ export class DatabaseStore {
     return { sql, params: [row.id, row.generation], expectChanges: 1, tells: tellsOf(row) };
   }
 
+  /** Bytes of databases and of last dumps, by account id. */
+  async heldBytes(): Promise<ReadonlyMap<number, number>> {
+    const rows = await this.#reads.all<{ account_id: number; bytes: number | bigint }>(
+      `SELECT account_id, sum(CASE WHEN is_dropped = 1 THEN 0 ELSE size_bytes END + coalesce(kept_dump_bytes, 0)) AS bytes
+       FROM databases GROUP BY account_id`,
+    );
+    return new Map(rows.map(({ account_id, bytes }) => [account_id, Number(bytes)]));
+  }
+
   /** Does nothing if the row is gone. */
   setSize(id: number | RowIdOf, sizeBytes: number): Statement {
     return { sql: 'UPDATE databases SET size_bytes = ? WHERE id = ?', params: [sizeBytes, id] };

@@ -15,6 +15,10 @@ export interface StorageBilling {
   /** Throws `insufficient_credits` when the account has no credits left. */
   assertCredit(accountId: number): Awaitable<void>;
   /**
+   * Throws `quota_exceeded` or `out_of_space` when uploads that are under way must not take that many bytes.
+   */
+  assertUploads(accountId: number, bytes: number): Awaitable<void>;
+  /**
    * The statements that a new bucket adds to its commit. Throws `quota_exceeded`. If the commit is
    * refused because another request used up the quota in the meantime, call it again.
    */

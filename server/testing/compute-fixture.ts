@@ -1,5 +1,6 @@
 /** Compute services on a real database, with a scripted engine and ingress. For tests. */
 import { pino } from 'pino';
+import { BillingAccountStore } from '../billing/credit/billing-account-store.ts';
 import { transferStatements } from '../billing/ledger/ledger.ts';
 import { openBilling } from '../billing/part.ts';
 import type { Call } from '../calls/principal.ts';
@@ -15,7 +16,6 @@ import { assembleCompute } from '../compute/part.ts';
 import { PublishedPorts, type PublishingRules } from '../compute/ports/published-ports.ts';
 import { PublishedPortsStore } from '../compute/ports/published-ports-store.ts';
 import type { NetworkServices } from '../compute/private-network.ts';
-import type { SharedDisk } from '../compute/snapshots/disk-shares.ts';
 import { TcpListeners } from '../drivers/public-listeners/public-listeners.ts';
 import { SafeFetch } from '../drivers/safe-fetch/safe-fetch.ts';
 import { AGELESS } from '../metadata/ages.ts';
@@ -26,12 +26,14 @@ import { Alarms } from '../platform/alarms.ts';
 import { SweepGuard } from '../platform/background/sweep-guard.ts';
 import { systemClock } from '../platform/clock.ts';
 import { ALONE } from '../platform/membership.ts';
+import { DiskShares, type SharedDisk } from '../resources/disk-shares.ts';
 import { eventStatements } from '../webhooks/events-store.ts';
 import { by, newPrincipal, openAccountFixture } from './account-fixture.ts';
 import { Engine, ScriptedHypervisor } from './scripted-hypervisor.ts';
 import { ScriptedIngress } from './scripted-ingress.ts';
 
 const TEST_POOL = '127.80.0.0/16';
+const AMPLE: SharedDisk = { totalBytes: 2 ** 40, freeBytes: 2 ** 40 };
 const NO_PUBLISHING: PublishingRules = {
   range: null,
   reserved: new Set(),
@@ -163,6 +165,9 @@ async function openCompute({ engine, ...base }: ComputeBase, options: ComputeOpt
   const maxImageBytes = options.maxImageBytes ?? 2 ** 30;
   const onError = (vmId: string, what: string, error: unknown) =>
     void reports.push(`${vmId} ${what}: ${error}`);
+  const accounts = new BillingAccountStore(metadata);
+  const { disk = () => AMPLE, ungrantedMemoryPercent: percent = 100 } = options;
+  const diskShares = new DiskShares({ clock, percent, disk, trusted: () => accounts.trusted() });
   const descriptors = options.descriptors ?? { assertFree: () => {} };
   const published = new PublishedPorts({
     changes: new Changes({ metadata }),
@@ -211,12 +216,12 @@ async function openCompute({ engine, ...base }: ComputeBase, options: ComputeOpt
     onError,
     onClosedPorts: () => {},
     outbound: options.outbound ?? false,
-    ungrantedMemoryPercent: options.ungrantedMemoryPercent ?? 100,
-    disk: options.disk ?? (() => ({ totalBytes: 2 ** 40, freeBytes: 2 ** 40 })),
+    ungrantedMemoryPercent: percent,
+    diskShares,
     graceMs: 10_000,
     orphanGraceMs: TEST_ORPHAN_GRACE_MS,
   });
-  return { ...parts, scripted, ingress, published, reports };
+  return { ...parts, diskShares, scripted, ingress, published, reports };
 }
 
 function servicesOf({ databaseUri }: ComputeOptions): NetworkServices {

@@ -17,6 +17,7 @@ import type { Metadata } from '../metadata/metadata.ts';
 import { Alarms } from '../platform/alarms.ts';
 import { SweepGuard } from '../platform/background/sweep-guard.ts';
 import { ALONE } from '../platform/membership.ts';
+import type { DiskShares } from '../resources/disk-shares.ts';
 import { eventStatements } from '../webhooks/events-store.ts';
 import { by, newPrincipal, openAccountFixture } from './account-fixture.ts';
 import { EngineDisk, ScriptedEngine } from './scripted-engine.ts';
@@ -33,6 +34,7 @@ export interface DatabaseFixtureOptions {
   readonly keepMs?: number;
   readonly keptBytes?: number;
   readonly tellMs?: number;
+  readonly diskShares?: DiskShares;
 }
 
 export type DatabaseFixture = Awaited<ReturnType<typeof openDatabaseFixture>>;
@@ -77,6 +79,7 @@ export async function openDatabaseFixture() {
         keepMs,
         keptBytes,
         tellMs: options.tellMs,
+        diskShares: options.diskShares,
         engines: [engine],
         abouts: ABOUT_ENGINES,
         kept: options.wrapKept?.(files) ?? files,

@@ -1,11 +1,14 @@
 /** Plans and quotas: what accounts may have at most, what they are given, and who decides. */
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { statfsSync } from 'node:fs';
+import { type IncomingMessage, request } from 'node:http';
 import { after, describe, test } from 'node:test';
 import { CheckedClient } from '../harness/checked-client.ts';
 import type { Account, Answer } from '../harness/client.ts';
 import { ADMIN_KEY, CloudProcess } from '../harness/cloud-process.ts';
 import { newS3, textOf } from './s3-kit.ts';
+import { BOUNDARY, fieldPart, filePart, rawForm } from './storage-kit.ts';
 
 const cloud = await CloudProcess.start();
 after(() => cloud.stop());
@@ -37,6 +40,31 @@ function count(answers: readonly Answer[]): Record<string, number> {
     counts[name] = (counts[name] ?? 0) + 1;
   }
   return counts;
+}
+
+const MIB = 2 ** 20;
+
+/** An upload whose bytes are sent one after another, and which ends when it is told to. */
+function openUpload({ base, key = '' }: CheckedClient, name: string) {
+  const headers = { 'x-api-key': key, 'content-type': `multipart/form-data; boundary=${BOUNDARY}` };
+  const upload = request(`${base}/api/buckets/slow/upload`, { method: 'POST', headers });
+  // A refusal may close the connection while bytes are on their way.
+  upload.on('error', () => {});
+  upload.write(rawForm(fieldPart('name', name), filePart('')).replace(/\r\n--[^\n]*--\r\n$/, ''));
+  const answer = once(upload, 'response').then(async ([response]: IncomingMessage[]) => {
+    assert.ok(response);
+    const text = Buffer.concat(await response.toArray()).toString();
+    return { status: response.statusCode, body: JSON.parse(text) };
+  });
+  return {
+    answer,
+    async send(bytes: number) {
+      for (let sent = 0; sent < bytes && !upload.destroyed && upload.writable; sent += MIB)
+        if (!upload.write(Buffer.alloc(MIB)))
+          await Promise.race([once(upload, 'drain'), once(upload, 'close'), answer]);
+    },
+    end: () => upload.end(`\r\n--${BOUNDARY}--\r\n`),
+  };
 }
 
 describe('quotas', () => {
@@ -153,6 +181,28 @@ describe('quotas', () => {
     assert.deepEqual(await one.user.download(kept[0].id), bytes);
     await one.user.expect(200, `/api/storage/${kept[0].id}`, { method: 'DELETE' });
     assert.equal((await one.user.upload('files', 'again', bytes)).status, 200);
+  });
+
+  test('uploads that do not end have no more than the quota together, and hold up no others', async () => {
+    const [one, victim] = [await member({ quotas: { storage_bytes: 40 * MIB } }), await member({})];
+    for (const { user } of [one, victim]) await user.expect(201, '/api/buckets', bucket('slow'));
+    const first = openUpload(one.user, 'first');
+    await first.send(30 * MIB);
+    const second = openUpload(one.user, 'second');
+    const [answer] = await Promise.all([second.answer, second.send(30 * MIB)]);
+    assert.deepEqual(
+      [answer.status, answer.body.code, answer.body.quota],
+      [403, 'quota_exceeded', 'storage_bytes'],
+    );
+    assert.equal((await victim.user.upload('slow', 'a', Buffer.alloc(20 * MIB))).status, 200);
+    first.end();
+    assert.equal((await first.answer).status, 200);
+    // The whole quota replaces what is stored.
+    const again = openUpload(one.user, 'first');
+    await again.send(38 * MIB);
+    again.end();
+    assert.equal((await again.answer).status, 200);
+    assert.equal((await one.user.upload('slow', 'more', Buffer.alloc(5 * MIB))).body.code, 'quota_exceeded');
   });
 
   test('empty objects with names and metadata are bytes too, on both doors, and leave nothing', async () => {

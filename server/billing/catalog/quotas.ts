@@ -8,6 +8,7 @@ import type { Bus } from '../../metadata/bus.ts';
 import { turnAt } from '../../metadata/change.ts';
 import type { Statement } from '../../metadata/metadata.ts';
 import { AppError } from '../../platform/errors.ts';
+import type { DiskShares } from '../../resources/disk-shares.ts';
 import type { CatalogStore, Counts, QuotaRow } from './catalog-store.ts';
 
 export const QUOTAS = [
@@ -63,15 +64,19 @@ export interface QuotasDeps {
   readonly store: CatalogStore;
   readonly ages: Ages;
   readonly bus: Pick<Bus, 'onForget'>;
+  /** undefined: objects are on another disk, or no account keeps to a share. */
+  readonly diskShares?: Pick<DiskShares, 'assertMayGrow' | 'assertRoom'> | undefined;
 }
 
 export class Quotas {
   readonly #store: CatalogStore;
+  readonly #diskShares: QuotasDeps['diskShares'];
   /** Whether any plan or account has a limit on stored bytes. */
   readonly #limitsStorage: Remembered<'', boolean>;
 
-  constructor({ store, ages, bus }: QuotasDeps) {
+  constructor({ store, ages, bus, diskShares }: QuotasDeps) {
     this.#store = store;
+    this.#diskShares = diskShares;
     this.#limitsStorage = new Remembered({ ages, read: () => store.limitsStorage() });
     bus.onForget('quota', () => this.#limitsStorage.forget());
   }
@@ -133,8 +138,26 @@ export class Quotas {
     return [this.#store.release(accountId, { ...NONE, databases: 1 })];
   }
 
+  /**
+   * Throws `quota_exceeded` or `out_of_space` when uploads of the account that are under way must not take
+   * that many bytes: they count nowhere else until they end. One may replace what is stored, so they have the
+   * whole quota.
+   */
+  async assertUploads(accountId: number, bytes: number): Promise<void> {
+    await this.#diskShares?.assertRoom(accountId, bytes);
+    if (!(await this.#limitsStorage.get(''))) return;
+    const row = await this.#store.findQuotas(accountId);
+    if (row === undefined) return;
+    const limit = limitsOf(row).storage_bytes ?? null;
+    if (limit !== null && bytes > limit) {
+      const used = Number(row.storage_bytes);
+      throw exceeded('storage_bytes', { limit, used, requested: bytes });
+    }
+  }
+
   /** Must come after the statement that counts the bytes in accounts.storage_bytes. */
   async claimStorage(accountId: number, bytes: number): Promise<readonly Statement[]> {
+    await this.#diskShares?.assertMayGrow(accountId, bytes);
     // Called by every upload: nothing is read unless a limit exists.
     if (!(await this.#limitsStorage.get(''))) return [];
     const { storage_bytes: limit = null } = await this.#assertEnough(accountId, { storage_bytes: bytes });

@@ -181,6 +181,23 @@ export class BillingAccountStore {
     return row !== undefined;
   }
 
+  /** Ids of all accounts that isTrusted() is true for. */
+  async trusted(): Promise<ReadonlySet<number>> {
+    const rows = await this.#reads.all<{ id: number }>(
+      `SELECT id FROM accounts WHERE is_admin = 1 OR EXISTS
+         (SELECT 1 FROM ledger_transfers WHERE credit = 'account:' || accounts.id AND code = 'admin_grant')`,
+    );
+    return new Set(rows.map(({ id }) => id));
+  }
+
+  /** Bytes of all object versions and open uploads, by account id; only of those that have any. */
+  async storedBytes(): Promise<ReadonlyMap<number, number>> {
+    const rows = await this.#reads.all<{ id: number; bytes: Int }>(
+      'SELECT id, storage_bytes AS bytes FROM accounts WHERE storage_bytes > 0',
+    );
+    return new Map(rows.map(({ id, bytes }) => [id, Number(bytes)]));
+  }
+
   /** Memory of running machines of all untrusted accounts, MiB. */
   async untrustedMemoryMb(): Promise<number> {
     const row = await this.#reads.get<{ mb: Int }>(`SELECT (${UNTRUSTED_MEMORY}) AS mb`);

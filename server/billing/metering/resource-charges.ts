@@ -150,6 +150,7 @@ export function vmCharges({ usage, rating, holds, prices, quotas, ...deps }: VmC
 export function storageCharges({ usage, quotas, credit }: ChargesDeps) {
   return {
     assertCredit: (accountId: number) => credit.assertCredit(accountId),
+    assertUploads: (accountId: number, bytes: number) => quotas.assertUploads(accountId, bytes),
 
     bucketCreated: async (bucket: UsedBucket) => [
       ...(await quotas.claimBucket(bucket.account_id)),

@@ -4,6 +4,7 @@ import { CommitOutcomeUnknown } from '../../metadata/metadata.ts';
 import { type Clock, formatTime } from '../../platform/clock.ts';
 import { AppError, invalidField } from '../../platform/errors.ts';
 import { newId } from '../../platform/ids.ts';
+import type { DiskShares } from '../../resources/disk-shares.ts';
 import { notStopped } from '../changes/machine-changes.ts';
 import type { Hypervisor } from '../hypervisor.ts';
 import type { MachineCall, Machines } from '../machines/machines.ts';
@@ -13,7 +14,6 @@ import { vmNameProblem } from '../machines/vm-fields.ts';
 import { billedDisk, type VmRow, type VmStore } from '../machines/vm-store.ts';
 import type { VmViews } from '../machines/vm-view.ts';
 import type { Vm } from '../schema.ts';
-import type { DiskShares } from './disk-shares.ts';
 import type { DeletedVmSnapshot, NewVmSnapshot, VmSnapshot } from './snapshot-schema.ts';
 import type { SnapshotRow, SnapshotStore } from './snapshot-store.ts';
 
@@ -31,7 +31,7 @@ export interface SnapshotsDeps {
   readonly views: VmViews;
   readonly billing: Pick<VmBilling, 'assertCredit' | 'assertDisk' | 'diskChanged'>;
   readonly hypervisor: Pick<Hypervisor, 'snapshots'>;
-  readonly shares: Pick<DiskShares, 'assertMayGrow'>;
+  readonly diskShares?: Pick<DiskShares, 'assertMayGrow'> | undefined;
 }
 
 export class Snapshots {
@@ -60,12 +60,12 @@ export class Snapshots {
     const problem = vmNameProblem(name);
     if (problem !== undefined) throw invalidField('name', problem);
     return this.#withOff(call, vmId, async (row, rows) => {
-      const { changes, snapshotStore, clock, billing, hypervisor, shares } = this.#deps;
+      const { changes, snapshotStore, clock, billing, hypervisor, diskShares } = this.#deps;
       if (rows.length >= MAX_SNAPSHOTS) throw tooMany();
       await billing.assertCredit(row);
       // Its size is known once it is there.
       await billing.assertDisk(row.account_id, 1);
-      await shares.assertMayGrow(row.account_id, copyBytes(hypervisor.snapshots.takenBytes(vmId), rows));
+      await diskShares?.assertMayGrow(row.account_id, copyBytes(hypervisor.snapshots.takenBytes(vmId), rows));
       const snapshotId = newId('snp', clock);
       const { sizeBytes } = await hypervisor.snapshots.take(vmId, snapshotId);
       const about = {

@@ -2,9 +2,11 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import type { Call } from '../../calls/principal.ts';
 import { AppError } from '../../platform/errors.ts';
+import { DiskShares } from '../../resources/disk-shares.ts';
 import { type DatabaseCloud, openDatabaseFixture } from '../../testing/database-fixture.ts';
 
 const MIB = 2 ** 20;
+const GIB = 2 ** 30;
 
 async function open(t: TestContext) {
   const fixture = await openDatabaseFixture();
@@ -184,4 +186,29 @@ test('metrics have a history of when it was used, and nulls where the engine doe
   await cloud.sampler.tick();
   const coarse = await read({ from: '2025-12-31 00:00:00', step: 86_400 });
   assert.equal(coarse.history?.at(-1)?.size_bytes, MIB);
+});
+
+test('a database of an account with more than its share of a disk that fills is read-only until it has less', async (t) => {
+  const fixture = await openDatabaseFixture();
+  t.after(() => fixture.close());
+  const disk = { totalBytes: 100 * GIB, freeBytes: 10 * GIB };
+  const trusted = async () => new Set<number>();
+  const diskShares = new DiskShares({ clock: fixture.clock, percent: 50, disk: () => disk, trusted });
+  const cloud = await fixture.open({ diskShares });
+  const [ada, bob] = [await fixture.newCall('ada'), await fixture.newCall('bob')];
+  const [grows, others] = [await newDatabase(cloud, ada), await newDatabase(cloud, bob)];
+  // As her machines would.
+  const machines = new Map([[ada.principal.accountId, 13 * GIB]]);
+  diskShares.count(() => machines);
+  await fill(cloud, ada, grows);
+  await fill(cloud, bob, others);
+  await cloud.sampler.tick();
+  assert.equal(await stateOf(cloud, ada, grows), 'read_only disk_share_reached');
+  assert.equal(await stateOf(cloud, bob, others), 'ready');
+  const { state_reason } = await cloud.databases.describe(ada.principal, grows);
+  assert.match(state_reason?.message ?? '', /ask an administrator to grant you credits/);
+  machines.clear();
+  fixture.clock.advance(5000);
+  await cloud.sampler.tick();
+  assert.equal(await stateOf(cloud, ada, grows), 'ready');
 });

@@ -11,6 +11,7 @@ import {
 } from '../../metadata/samples-store.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { eachOf } from '../../platform/concurrency.ts';
+import type { DiskShares } from '../../resources/disk-shares.ts';
 import { AT_ONCE, Readings } from '../../resources/readings.ts';
 import type { EngineName, Measured } from '../engine.ts';
 import type { Engines } from '../engines.ts';
@@ -46,6 +47,7 @@ export interface SamplerDeps {
   readonly lifecycle: Pick<Lifecycle, 'inEngine' | 'setDesired'>;
   readonly turns: Pick<DatabaseTurns, 'withRow'>;
   readonly billing: Pick<DatabaseBilling, 'resized'>;
+  readonly diskShares?: Pick<DiskShares, 'over'> | undefined;
   readonly onError: (databaseId: string, what: string, error: unknown) => void;
   /** Timeout of a single measurement, ms. */
   readonly timeoutMs?: number;
@@ -60,6 +62,7 @@ export interface EngineWork {
 
 /** Every inactive database is measured once in this time. */
 const ROUND_SECONDS = 300;
+const NOBODY: ReadonlySet<number> = new Set();
 
 export class Sampler {
   readonly #deps: SamplerDeps;
@@ -71,6 +74,8 @@ export class Sampler {
   #counts: readonly DatabaseCount[] = [];
   readonly #statements = new Map<string, number>();
   readonly #startedAt: number;
+  /** Accounts whose databases may not grow, as of the last tick. */
+  #over = NOBODY;
   readonly #work = new Map<EngineName, EngineWork>();
 
   constructor(deps: SamplerDeps) {
@@ -95,7 +100,9 @@ export class Sampler {
       grown.push({ ...row, size_bytes: measured.sizeBytes });
       return this.#statementsOf(row, measured, active.has(row.database_id) ? at : null);
     });
-    await eachOf(grown.filter(isInWrongState), AT_ONCE, (row) => this.#hold(row.database_id));
+    this.#over = (await this.#deps.diskShares?.over()) ?? NOBODY;
+    const wrong = grown.filter((row) => this.#isInWrongState(row));
+    await eachOf(wrong, AT_ONCE, (row) => this.#hold(row.database_id));
   }
 
   /** The engine's current figures; null on failure or timeout. */
@@ -162,15 +169,19 @@ export class Sampler {
   async #hold(databaseId: string): Promise<void> {
     const { lifecycle, turns, onError } = this.#deps;
     const held = turns.withRow(databaseId, async (row) => {
-      if (isInWrongState(row)) await lifecycle.setDesired(row, openStateOf(row));
+      if (this.#isInWrongState(row)) await lifecycle.setDesired(row, this.#openStateOf(row));
     });
     await held.catch((error: unknown) => onError(databaseId, 'enforcing its size limit failed', error));
   }
-}
 
-/** A suspended database remains suspended: its size is checked when it resumes. */
-function isInWrongState(row: DatabaseRow): boolean {
-  return isOpen(row) && openStateOf(row).state !== row.state;
+  /** A suspended database remains suspended: its size is checked when it resumes. */
+  #isInWrongState(row: DatabaseRow): boolean {
+    return isOpen(row) && this.#openStateOf(row).state !== row.state;
+  }
+
+  #openStateOf(row: DatabaseRow) {
+    return openStateOf(row, this.#over.has(row.account_id));
+  }
 }
 
 export function figuresOf(measured: Measured): DatabaseFigures {

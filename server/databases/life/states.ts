@@ -53,8 +53,21 @@ export function isOpen({ state }: { readonly state: DatabaseState }): boolean {
   return state === 'ready' || state === 'read_only';
 }
 
-/** State of an open database by its size, with the reason shown to its owner. */
-export function openStateOf({ state, size_bytes, size_limit_bytes }: Sized) {
+const SHARE_TAKEN = 'disk_share_reached';
+
+/**
+ * State of an open database by its size, with the reason shown to its owner. `isOverShare`: the account holds
+ * more than its share of a disk that fills.
+ */
+export function openStateOf({ state, size_bytes, size_limit_bytes }: Sized, isOverShare = false) {
+  if (isOverShare)
+    return {
+      state: 'read_only',
+      reason_code: SHARE_TAKEN,
+      reason_message:
+        'The disk of this cloud fills, and your objects, databases and machines take more than the share of an account ' +
+        'without granted credits: delete some of them, or ask an administrator to grant you credits',
+    } as const;
   const most = state === 'read_only' ? size_limit_bytes * (1 - FREE_AGAIN) : size_limit_bytes;
   if (size_bytes <= most) return { state: 'ready', reason_code: null, reason_message: null } as const;
   return {
@@ -64,29 +77,33 @@ export function openStateOf({ state, size_bytes, size_limit_bytes }: Sized) {
   } as const;
 }
 
+interface Refusable {
+  readonly name: string;
+  readonly state: DatabaseState;
+  readonly reason_code?: string | null;
+}
+
 /** Throws `database_not_ready` unless it can be read. */
-export function assertReadable(row: { readonly name: string; readonly state: DatabaseState }): void {
+export function assertReadable(row: Refusable): void {
   if (isOpen(row)) return;
   throw notReady(row);
 }
 
 /** Throws `database_not_ready` unless it is fully available. */
-export function assertReady(row: { readonly name: string; readonly state: DatabaseState }): void {
+export function assertReady(row: Refusable): void {
   if (row.state !== 'ready') throw notReady(row);
 }
 
 /** The refusal for a database that is not open. */
-export function notReady({
-  name,
-  state,
-}: {
-  readonly name: string;
-  readonly state: DatabaseState;
-}): AppError {
+export function notReady({ name, state, reason_code: reason }: Refusable): AppError {
+  const why =
+    reason === SHARE_TAKEN
+      ? 'its account takes more than its share of a disk that fills'
+      : 'it has reached its size limit';
   const what = {
     creating: 'is still being created',
     ready: 'is ready',
-    read_only: 'is read-only: it has reached its size limit',
+    read_only: `is read-only: ${why}`,
     suspended: 'is suspended, because its account is suspended or out of credits',
     error: 'is in state error',
     deleting: 'is being deleted',

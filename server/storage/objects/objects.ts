@@ -14,7 +14,7 @@ import type { DataKeys, Encryption } from '../keys/encryption.ts';
 import { type Condition, type Published, present, presentUpload } from '../listing/entries.ts';
 import type { Uploaded } from '../schema.ts';
 import type { StorageBilling } from '../storage-billing.ts';
-import { type ReceivedBytes, Upload } from '../uploads/upload.ts';
+import { type ReceivedBytes, Upload, UploadsUnderWay } from '../uploads/upload.ts';
 import type { Naming, ObjectChanges, PastVersion, VersionContent } from './object-changes.ts';
 import { type LockTime, type Retention, withRetention } from './object-lock.ts';
 import type { Fact, ObjectRow, ObjectSql, VersionRow } from './object-sql.ts';
@@ -29,7 +29,7 @@ export interface ObjectsDeps {
   readonly buckets: Buckets;
   readonly blobs: BlobStore;
   readonly dataKeys: DataKeys;
-  readonly billing: Pick<StorageBilling, 'assertCredit'>;
+  readonly billing: Pick<StorageBilling, 'assertCredit' | 'assertUploads'>;
   /** Throws `out_of_space` unless that many more bytes may be stored. */
   readonly assertSpace: (bytes: number) => void;
   readonly maxObjectBytes: number;
@@ -47,9 +47,11 @@ export interface Publication {
 
 export class Objects {
   readonly #deps: ObjectsDeps;
+  readonly #underWay: UploadsUnderWay;
 
   constructor(deps: ObjectsDeps) {
     this.#deps = deps;
+    this.#underWay = new UploadsUnderWay((...of) => deps.billing.assertUploads(...of));
   }
 
   /**
@@ -84,7 +86,7 @@ export class Objects {
     etagKey?: Uint8Array,
   ): Upload {
     const { blobs, dataKeys, assertSpace, maxObjectBytes: maxBytes, maxInlineBytes } = this.#deps;
-    const limits = { maxBytes, maxInlineBytes };
+    const limits = { maxBytes, maxInlineBytes, room: this.#underWay.room(owner) };
     return new Upload({ blobs, dataKeys, assertSpace, owner, encryption, ...limits, etagKey });
   }
 

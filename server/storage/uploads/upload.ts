@@ -12,6 +12,7 @@ import {
   digestsOf,
   newDigest,
 } from '../../../libs/s3-wire/index.ts';
+import type { Awaitable } from '../../metadata/metadata.ts';
 import { detachBuffer } from '../../platform/buffers.ts';
 import { AppError, isAppError } from '../../platform/errors.ts';
 import { randomSecret } from '../../platform/ids.ts';
@@ -25,6 +26,55 @@ export const INLINE_MAX_BYTES = 16 * 1024;
 /** Upper bound for one version's rows and index entries. */
 const ROW_OVERHEAD_BYTES = 4096;
 
+/** Counts the bytes of one upload with those of its account that are under way. */
+export interface UploadRoom {
+  /** A promise: wait for it; it rejects when the account must not have that many. */
+  take(bytes: number): Promise<void> | undefined;
+  /** Once the upload has ended. */
+  release(): void;
+}
+
+/** Whether an account may have its uploads is asked this often, so small ones never wait. */
+const ASK_BYTES = 16 * 2 ** 20;
+
+/** Bytes of uploads that have not ended, by account: they take space, and no quota counts them yet. */
+export class UploadsUnderWay {
+  readonly #accounts = new Map<number, { bytes: number; allowed: number }>();
+  /** Throws when uploads of the account must not take that many bytes. */
+  readonly #assertMay: (accountId: number, bytes: number) => Awaitable<void>;
+
+  constructor(assertMay: (accountId: number, bytes: number) => Awaitable<void>) {
+    this.#assertMay = assertMay;
+  }
+
+  room(accountId: number): UploadRoom {
+    let own = 0;
+    return {
+      take: (bytes) => {
+        const all = this.#accounts.get(accountId) ?? { bytes: 0, allowed: ASK_BYTES };
+        this.#accounts.set(accountId, all);
+        own += bytes;
+        all.bytes += bytes;
+        return all.bytes <= all.allowed ? undefined : this.#ask(accountId, all);
+      },
+      release: () => {
+        const all = this.#accounts.get(accountId);
+        if (all === undefined) return;
+        all.bytes -= own;
+        all.allowed = Math.min(all.allowed, all.bytes + ASK_BYTES);
+        own = 0;
+        if (all.bytes === 0) this.#accounts.delete(accountId);
+      },
+    };
+  }
+
+  async #ask(accountId: number, all: { readonly bytes: number; allowed: number }): Promise<void> {
+    const { bytes } = all;
+    await this.#assertMay(accountId, bytes);
+    all.allowed = Math.max(all.allowed, bytes + ASK_BYTES);
+  }
+}
+
 export interface UploadDeps {
   readonly blobs: Pick<BlobStore, 'create'>;
   readonly dataKeys: Pick<DataKeys, 'wrap'>;
@@ -32,6 +82,7 @@ export interface UploadDeps {
   readonly assertSpace: (bytes: number) => void;
   /** Account of the bucket. */
   readonly owner: number;
+  readonly room?: UploadRoom;
   readonly encryption: Encryption;
   readonly maxBytes: number;
   /** Maximum bytes stored in the row; default: INLINE_MAX_BYTES. */
@@ -69,6 +120,7 @@ export class Upload {
   #head: { readonly bytes: Buffer; readonly endsPiece: boolean }[] = [];
   #onPieces: ((hashes: readonly string[]) => void) | undefined;
   #sizeBytes = 0;
+  #asked: Promise<void> | undefined;
   #opening: Promise<BlobWriter> | undefined;
   #spilling: Promise<void> | undefined;
   #writer: BlobWriter | undefined;
@@ -110,6 +162,16 @@ export class Upload {
    * and the errors of BlobWriter.write.
    */
   write(chunk: Uint8Array, endsPiece = false): Promise<void> | undefined {
+    const asked = this.#deps.room?.take(chunk.length);
+    // A caller that fails to store it waits for no room.
+    asked?.catch(() => {});
+    const waiting = this.#store(chunk, endsPiece);
+    if (asked === undefined) return waiting;
+    this.#asked = asked;
+    return Promise.all([asked, waiting]).then(() => undefined);
+  }
+
+  #store(chunk: Uint8Array, endsPiece: boolean): Promise<void> | undefined {
     this.#sizeBytes += chunk.length;
     if (this.#sizeBytes > this.#deps.maxBytes) {
       throw new AppError('payload_too_large', `An object can have at most ${this.#deps.maxBytes} bytes`);
@@ -144,6 +206,7 @@ export class Upload {
   async finish(): Promise<ReceivedBytes> {
     // The last bytes may come with the end of the request, while the blob is being created.
     if (this.#spilling !== undefined) await this.#spilling;
+    await this.#asked;
     if (!this.#writer) return this.#finishInline();
     const { name, sizeBytes, digests } = await this.#writer.finish();
     return this.#received({ name, sizeBytes, data: null, checksum: null, ...this.#keys() }, digests);
@@ -230,6 +293,7 @@ export class Upload {
       await writer?.abort();
     }
     this.#writer?.release();
+    this.#deps.room?.release();
   }
 }
 

@@ -1,0 +1,82 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { FakeClock } from '../platform/clock.ts';
+import { isAppError } from '../platform/errors.ts';
+import { DiskShares } from './disk-shares.ts';
+
+const GIB = 2 ** 30;
+const [ATTACKER, VICTIM, TRUSTED] = [1, 2, 3];
+
+function open(percent = 50) {
+  const clock = new FakeClock(0);
+  const disk = { totalBytes: 100 * GIB, freeBytes: 60 * GIB };
+  let looks = 0;
+  const trusted = async () => {
+    looks++;
+    return new Set([TRUSTED]);
+  };
+  const shares = new DiskShares({ clock, percent, disk: () => disk, trusted });
+  const kinds = [new Map<number, number>(), new Map<number, number>(), new Map<number, number>()];
+  for (const kind of kinds) shares.count(() => kind);
+  /** Later, when what all hold is counted again. */
+  const over = async () => {
+    clock.advance(5000);
+    return [...(await shares.over())];
+  };
+  return { clock, disk, shares, kinds, over, looks: () => looks };
+}
+
+const refused = (work: Promise<void>) => assert.rejects(work, (error) => isAppError(error, 'out_of_space'));
+
+test('objects, databases and machines of an account count together once the disk fills', async () => {
+  const { disk, shares, kinds, over, looks } = open();
+  for (const kind of kinds) {
+    kind.set(ATTACKER, 5 * GIB);
+    kind.set(TRUSTED, 10 * GIB);
+  }
+  kinds[0]?.set(VICTIM, GIB);
+  assert.deepEqual(await over(), []);
+  await shares.assertMayGrow(ATTACKER, GIB);
+  assert.equal(looks(), 0, 'nothing is read while more than half of the disk is free');
+
+  // Each may hold a quarter of half of the disk: 12.5 GB.
+  disk.freeBytes = 49 * GIB;
+  assert.deepEqual(await over(), [ATTACKER]);
+  await assert.rejects(shares.assertMayGrow(ATTACKER, 1), ({ message }: Error) => {
+    return /your objects, databases and machines take 15\.0 of the 12\.5 GB/.test(message);
+  });
+  await shares.assertMayGrow(VICTIM, GIB);
+  await shares.assertMayGrow(TRUSTED, 20 * GIB);
+});
+
+test('what was admitted counts at once, and what may come is only asked for', async () => {
+  const { disk, shares, kinds, clock } = open();
+  disk.freeBytes = 49 * GIB;
+  kinds[1]?.set(ATTACKER, 4 * GIB);
+  await shares.assertRoom(ATTACKER, 8 * GIB);
+  await shares.assertRoom(ATTACKER, 8 * GIB);
+  await shares.assertMayGrow(ATTACKER, 8 * GIB);
+  await refused(shares.assertRoom(ATTACKER, GIB));
+  await refused(shares.assertMayGrow(ATTACKER, GIB));
+  await shares.assertMayGrow(VICTIM, GIB);
+  // It was never stored.
+  clock.advance(5000);
+  await shares.assertMayGrow(ATTACKER, GIB);
+});
+
+test('all accounts without granted credits together have half of the disk, the largest wait first', async () => {
+  const { disk, shares, kinds, over } = open();
+  disk.freeBytes = 10 * GIB;
+  for (let id = 10; id < 15; id++) kinds[0]?.set(id, 11 * GIB);
+  kinds[0]?.set(VICTIM, GIB);
+  assert.deepEqual(await over(), [10, 11, 12, 13, 14]);
+  await refused(shares.assertMayGrow(VICTIM, GIB));
+});
+
+test('with 100 percent nobody keeps to a share', async () => {
+  const { disk, shares, kinds, over } = open(100);
+  disk.freeBytes = GIB;
+  kinds[0]?.set(ATTACKER, 90 * GIB);
+  assert.deepEqual(await over(), []);
+  await shares.assertMayGrow(ATTACKER, GIB);
+});
