@@ -12,7 +12,7 @@ import type { Operation, Operations } from '../calls/operations.ts';
 import type { Recorder } from '../metadata/change.ts';
 import type { Statement } from '../metadata/metadata.ts';
 import { AppError, ERRORS, type ErrorCode, type FieldProblem, isAppError } from '../platform/errors.ts';
-import { JsonText, NUL_MESSAGE, nulsIn } from '../platform/json/json.ts';
+import { JsonText, unfitTexts } from '../platform/json/json.ts';
 import { AuditedCall, auditRuleOf, isQuiet } from './audited.ts';
 import { dataAudit } from './exchange.ts';
 import { PROBLEM_TYPE, streamList, toAppError, toProblem } from './response.ts';
@@ -92,7 +92,7 @@ export function handleRoute(route: Route, deps: HandleDeps): Handle {
     const isRead = changesNothing(route, request.body);
     const isAsync = mayBeAsync && !isRead && prefersAsync(request);
     // A replayed response reports them too.
-    const refused = [...findNuls(route, request), ...findUnknown(request)];
+    const refused = [...findUnfit(route, request), ...findUnknown(request)];
     const audited = isAudited ? new AuditedCall(audit, route, rule, request) : null;
     const asked = { request, reply, isAsync, audited, refused };
     const key = takesKey ? request.headers['idempotency-key'] : undefined;
@@ -116,10 +116,10 @@ function isWritten(result: unknown): result is JsonText {
   return result instanceof JsonText;
 }
 
-/** Texts with U+0000. */
-function findNuls({ takesNul = false }: Route, request: FastifyRequest): FieldProblem[] {
+/** Texts that the metadata cannot store. */
+function findUnfit({ takesNul = false }: Route, request: FastifyRequest): FieldProblem[] {
   const parts = [request.params, request.query, ...(takesNul ? [] : [request.body])];
-  return parts.flatMap((part) => nulsIn(part)).map((field) => ({ field, message: NUL_MESSAGE }));
+  return parts.flatMap((part) => unfitTexts(part));
 }
 
 /** The Idempotency-Key operations available to a handler. */

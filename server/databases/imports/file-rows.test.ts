@@ -91,3 +91,16 @@ test('a large file is never in memory as a whole', async () => {
   }
   assert.equal(count, 200 * 16_384);
 });
+
+test('a first row that is too long to tell the fields from is named, and not taken for none', async () => {
+  const reading = (text: string) => {
+    async function* pieces() {
+      for (let at = 0; at < text.length; at += 65_536) yield Buffer.from(text.slice(at, at + 65_536));
+    }
+    return readRows(pieces(), { empty: 'unquoted' });
+  };
+  const long = 'x'.repeat(300 * 1024);
+  for (const text of [`[{"a":"${long}"}]`, `${long},b\n1,2\n`])
+    await assert.rejects(reading(text), /begins with a row of more than 256 KB/);
+  await assert.rejects(reading(''), /has no rows/);
+});

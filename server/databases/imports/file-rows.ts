@@ -44,6 +44,7 @@ export interface FileRows {
 }
 
 const BEGINNING_CHARACTERS = 256 * 1024;
+const BEGINS_TOO_LONG = 'begins with a row of more than 256 KB, too long to tell the fields from';
 const MOST_FIELDS = 2000;
 
 /** Throws BrokenText, and `invalid_request` for a file without fields. */
@@ -92,7 +93,7 @@ function csvRows(text: Text, { separator: chosen, header: isHeader, empty }: Sou
     const name = header ? (first[0]?.fields[at] ?? '').trim() : '';
     return name === '' ? `column_${at + 1}` : name;
   });
-  assertFields(fields);
+  assertFields(fields, text);
   const rowsOf = (rows: readonly CsvRow[]) =>
     // A blank line is a row only where rows have one field, which is NULL then.
     rows
@@ -116,7 +117,7 @@ function jsonRows(text: Text): FileRows {
   const reader = new JsonReader({ mostCharacters: ROW_CHARACTERS });
   const first = [...reader.push(text.beginning), ...(text.isAll ? reader.end() : [])];
   const fields = [...new Set(first.flatMap(({ value }) => Object.keys(value)))];
-  assertFields(fields);
+  assertFields(fields, text);
   const known = new Set(fields);
   const rowsOf = (rows: readonly JsonRow[]) => rows.map((row) => jsonRow(row, fields, known));
   const beginning = rowsOf(first);
@@ -153,8 +154,8 @@ function jsonRow(
   return { line, values, characters };
 }
 
-function assertFields(fields: readonly string[]): void {
-  if (fields.length === 0) throw invalidField('file', 'has no rows');
+function assertFields(fields: readonly string[], { isAll }: Pick<Text, 'isAll'>): void {
+  if (fields.length === 0) throw invalidField('file', isAll ? 'has no rows' : BEGINS_TOO_LONG);
   if (fields.length > MOST_FIELDS) throw invalidField('file', `has more than ${MOST_FIELDS} fields`);
 }
 

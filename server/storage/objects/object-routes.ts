@@ -164,6 +164,7 @@ function singleRoutes({ objects, removals, objectInspector }: ObjectRoutesDeps):
         'version_not_found',
         'insufficient_credits',
         'quota_exceeded',
+        'out_of_space',
         'write_conflict',
       ],
       handler: (call) => objects.restore(call, { objectId: call.params.id, versionId: call.body.version_id }),
@@ -241,6 +242,7 @@ function changeRoute({ objects }: ObjectRoutesDeps): Route {
       'precondition_failed',
       'insufficient_credits',
       'quota_exceeded',
+      'out_of_space',
       'write_conflict',
     ],
     handler: async (call) => {
@@ -267,9 +269,11 @@ function placeRoutes({ relocations }: ObjectRoutesDeps): Route[] {
     errors: [
       'object_not_found',
       'bucket_not_found',
+      'invalid_object_name',
       'precondition_failed',
       'insufficient_credits',
       'quota_exceeded',
+      'out_of_space',
       'write_conflict',
     ],
   } as const;

@@ -1,7 +1,7 @@
 /** Reads name, type and metadata of an object from the fields of its upload form. */
 import mime from 'mime';
 import { AppError, type FieldProblem } from '../../platform/errors.ts';
-import { JsonProblem, NUL_MESSAGE, nulsIn, readJson } from '../../platform/json/json.ts';
+import { JsonProblem, readJson, unfitTexts } from '../../platform/json/json.ts';
 import type { Naming } from '../objects/objects.ts';
 import { MIME_TYPE, MIME_TYPE_MAX_LENGTH } from '../schema.ts';
 
@@ -57,7 +57,8 @@ function readMetadata(text: string | undefined, problems: FieldProblem[]): strin
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     return refuse('must be a JSON object, such as {"camera":"X100"}');
   }
-  return nulsIn(value).length > 0 ? refuse(NUL_MESSAGE) : JSON.stringify(value);
+  const [unfit] = unfitTexts(value);
+  return unfit === undefined ? JSON.stringify(value) : refuse(unfit.message);
 }
 
 /** Metadata as stored. Throws `invalid_request` if too large. */
