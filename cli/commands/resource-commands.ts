@@ -16,6 +16,7 @@ import { counted, sizeText } from '../output.ts';
 import { about, all, assertMeant, find, linesOf, showPoints, YES } from '../resources.ts';
 import { givenText } from '../text-file.ts';
 import { DATABASE_COMMANDS } from './database-commands.ts';
+import { ROW_COMMANDS } from './row-commands.ts';
 
 export const findVm = (cloud: Cloud, word: string) =>
   find(
@@ -386,6 +387,7 @@ async function showOperations({ session, output, options, words: [id] }: Invocat
 export const RESOURCE_COMMANDS: readonly Command[] = [
   ...VM_COMMANDS,
   ...DATABASE_COMMANDS,
+  ...ROW_COMMANDS,
   ...BUCKET_COMMANDS,
   ...KEY_COMMANDS,
   ...OTHER_COMMANDS,
