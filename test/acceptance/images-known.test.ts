@@ -63,7 +63,10 @@ describe('images by name', { skip }, () => {
   test('the list names makers, sums and users; what is not fetched cannot be used, and who fetches is told', async () => {
     const list = await admin.expect(200, KNOWN);
     const names = list.map(({ short_name }: { short_name: string }) => short_name);
-    assert.deepEqual(names, ['debian-13', 'debian-12', 'ubuntu-24.04', 'alpine-3.22', 'fedora-43']);
+    assert.deepEqual(names, [
+      ...['debian-13', 'debian-12', 'ubuntu-26.04', 'ubuntu-24.04'],
+      ...['alpine-3.24', 'alpine-3.22', 'fedora-44', 'fedora-43'],
+    ]);
     const [debian] = list;
     assert.equal(debian.url, `${mirror.url}${DEBIAN_PATH}`);
     assert.match(debian.checked_by, /^https:\/\/cloud\.debian\.org\/.*SHA512SUMS$/);
@@ -116,10 +119,13 @@ describe('images by name', { skip }, () => {
   test('a hostile mirror: wrong sum, none, endless, absent, another address: the reason is told', async () => {
     mirror.offer(DISK);
     mirror.set(DEBIAN_PATH, (response, range) => sendRange(response, Buffer.from(DISK).fill(1, 0, 9), range));
-    await assertFails('source_failed', /SHA512 [0-9a-f]{128}, not [0-9a-f]{128} as its maker says/);
+    await assertFails(
+      'source_failed',
+      /SHA512 [0-9a-f]{128}, not [0-9a-f]{128} as its maker says; .* fetch it again later$/,
+    );
 
     mirror.set(DEBIAN_PATH, (response) => response.writeHead(404).end());
-    await assertFails('source_failed', /^the server answered 404$/);
+    await assertFails('source_failed', /^the server answered 404 for http:\S+\.qcow2; the mirror needs it$/);
 
     // Without a length a body could go on for ever.
     mirror.set(DEBIAN_PATH, (response) => {
@@ -158,6 +164,52 @@ describe('images by name', { skip }, () => {
     const image = await settled(admin, (await fetchImage(admin)).image_id);
     assert.equal(image.state, 'ready', JSON.stringify(image.state_reason));
     assert.deepEqual(mirror.ranges, [undefined, 'bytes=300000-']);
+    await remove(image.image_id);
+  });
+
+  test('a response that always ends early, ends as a failure that says so', async () => {
+    mirror.offer(DISK);
+    // It knows no ranges: each answer is the beginning.
+    mirror.set(DEBIAN_PATH, (response) => {
+      sendPart(response, DISK, 300_000);
+      setTimeout(() => response.destroy(), 50);
+    });
+    await assertFails(
+      'source_failed',
+      /^the response ended early, and the server does not go on where it ended$/,
+    );
+    // It knows them, and never gets further.
+    mirror.set(DEBIAN_PATH, (response, range) => {
+      if (range === undefined) sendPart(response, DISK, 300_000);
+      else {
+        const place = `bytes 300000-${DISK.length - 1}/${DISK.length}`;
+        response.writeHead(206, { 'content-length': DISK.length - 300_000, 'content-range': place });
+      }
+      setTimeout(() => response.destroy(), 50);
+    });
+    await assertFails('source_failed', /./);
+    // It announces less than it has: the connection holds what was announced, and the sum shows it.
+    mirror.set(DEBIAN_PATH, (response) => {
+      response.writeHead(200, { 'content-length': 300_000 });
+      response.end(DISK.subarray(0, 300_000));
+    });
+    await assertFails('source_failed', /SHA512 [0-9a-f]{128}, not [0-9a-f]{128}/);
+  });
+
+  test('a sum of the list that the maker has outdated is named with what to do', async () => {
+    const path = '/images/dl.fedoraproject.org/pub/fedora/linux/releases/44/Cloud/x86_64/images/';
+    mirror.set(`${path}Fedora-Cloud-Base-Generic-44-1.7.x86_64.qcow2`, (response) => response.end(DISK));
+    const image = await settled(admin, (await fetchImage(admin, 'fedora-44')).image_id);
+    const { state, state_reason: reason } = image;
+    assert.deepEqual([state, reason.code], ['failed', 'source_failed']);
+    assert.match(
+      reason.message,
+      /not 28680fe5\w+ in the list of this Cloudlet; .* newer Cloudlet, or add .* by URL/,
+    );
+    const found = (await admin.expect(200, KNOWN)).find(
+      ({ short_name }: { short_name: string }) => short_name === 'fedora-44',
+    );
+    assert.equal(found.image.state_reason.message, reason.message, 'where an administrator looks');
     await remove(image.image_id);
   });
 

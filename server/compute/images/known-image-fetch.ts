@@ -55,6 +55,10 @@ export class KnownImageAddresses {
     });
   }
 
+  get hasMirror(): boolean {
+    return this.#mirror !== '';
+  }
+
   /** On a mirror each host is a folder, as `wget -x` makes it. */
   of(url: string): string {
     if (this.#mirror === '' || this.#mirror === 'off') return url;
@@ -93,8 +97,9 @@ export class KnownImageFetch {
       const found = await this.#stage(imageId, known, { resume, signal });
       if (found.sum === wanted) return found.sha256;
       if (found.keptBytes > 0 && resume) continue;
-      const algorithm = known.algorithm.toUpperCase();
-      throw new Final(`the image has the ${algorithm} ${found.sum}, not ${wanted} as its maker says`);
+      if (!found.isWhole)
+        throw new Final('the response ended early, and the server does not go on where it ended');
+      throw wrongSum(known, { found: found.sum, wanted });
     }
   }
 
@@ -132,6 +137,7 @@ export class KnownImageFetch {
       const keptBytes = stage.bytes;
       const isWhole = await this.#fill(stage, known, how.signal);
       return {
+        isWhole,
         keptBytes: isWhole ? keptBytes : stage.bytes,
         sum: stage.sum(algorithm),
         sha256: stage.sum('sha256'),
@@ -175,6 +181,8 @@ export class KnownImageFetch {
     });
     const end = () => bytes[Symbol.asyncIterator]().return?.();
     try {
+      if (answer.status === 404 || answer.status === 410)
+        throw gone(url, { status: answer.status, hasMirror: addresses.hasMirror });
       const totalBytes = totalOf(answer, from);
       if (totalBytes === null) {
         await end();
@@ -203,6 +211,31 @@ export class KnownImageFetch {
     if (stage.bytes < totalBytes) throw new OutboundRefused('failed', 'the response ended early');
     await onProgress(stage.imageId, totalBytes, totalBytes);
   }
+}
+
+/** What it says is right for the maker's list; the sum in ours is as old as this Cloudlet. */
+function wrongSum(
+  { sum, algorithm }: KnownImage,
+  of: { readonly found: string; readonly wanted: string },
+): Final {
+  const isOurs = 'pinned' in sum;
+  const whose = isOurs ? 'in the list of this Cloudlet' : 'as its maker says';
+  const more = isOurs
+    ? 'if the maker has replaced the file, use a newer Cloudlet, or add the image by URL with its sum'
+    : 'if the maker is replacing the file just now, fetch it again later';
+  return new Final(
+    `the image has the ${algorithm.toUpperCase()} ${of.found}, not ${of.wanted} ${whose}; ${more}`,
+  );
+}
+
+function gone(
+  url: string,
+  { status, hasMirror }: { readonly status: number; readonly hasMirror: boolean },
+): Final {
+  const more = hasMirror
+    ? 'the mirror needs it'
+    : 'the maker may have moved it: use a newer Cloudlet, or add the image by URL';
+  return new Final(`the server answered ${status} for ${url}; ${more}`);
 }
 
 interface Answer {

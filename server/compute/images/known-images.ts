@@ -27,6 +27,7 @@ const DEBIAN = 'https://cloud.debian.org/images/cloud';
 const UBUNTU = 'https://cloud-images.ubuntu.com/releases';
 const ALPINE = 'https://dl-cdn.alpinelinux.org/alpine';
 const FEDORA = 'https://dl.fedoraproject.org/pub/fedora/linux/releases';
+const ALPINE_324 = `${ALPINE}/v3.24/releases/cloud/generic_alpine-3.24.1-x86_64-bios-cloudinit-r0.qcow2`;
 const ALPINE_322 = `${ALPINE}/v3.22/releases/cloud/generic_alpine-3.22.5-x86_64-bios-cloudinit-r0.qcow2`;
 
 /** By the name that accounts give as the image of a machine. */
@@ -62,6 +63,21 @@ export const KNOWN_IMAGES: ReadonlyMap<string, KnownImage> = new Map<string, Kno
     },
   ],
   [
+    'ubuntu-26.04',
+    {
+      title: 'Ubuntu 26.04 LTS (resolute)',
+      version: '26.04',
+      architecture: 'x86_64',
+      url: `${UBUNTU}/resolute/release/ubuntu-26.04-server-cloudimg-amd64.img`,
+      redirectHosts: [],
+      algorithm: 'sha256',
+      sum: { url: `${UBUNTU}/resolute/release/SHA256SUMS` },
+      aboutBytes: 800 * MB,
+      loginUser: 'ubuntu',
+      hasCloudInit: true,
+    },
+  ],
+  [
     'ubuntu-24.04',
     {
       title: 'Ubuntu 24.04 LTS (noble)',
@@ -77,6 +93,21 @@ export const KNOWN_IMAGES: ReadonlyMap<string, KnownImage> = new Map<string, Kno
     },
   ],
   [
+    'alpine-3.24',
+    {
+      title: 'Alpine Linux 3.24',
+      version: '3.24.1',
+      architecture: 'x86_64',
+      url: ALPINE_324,
+      redirectHosts: [],
+      algorithm: 'sha512',
+      sum: { url: `${ALPINE_324}.sha512` },
+      aboutBytes: 184 * MB,
+      loginUser: 'alpine',
+      hasCloudInit: true,
+    },
+  ],
+  [
     'alpine-3.22',
     {
       title: 'Alpine Linux 3.22',
@@ -88,6 +119,21 @@ export const KNOWN_IMAGES: ReadonlyMap<string, KnownImage> = new Map<string, Kno
       sum: { url: `${ALPINE_322}.sha512` },
       aboutBytes: 185 * MB,
       loginUser: 'alpine',
+      hasCloudInit: true,
+    },
+  ],
+  [
+    'fedora-44',
+    {
+      title: 'Fedora Cloud 44',
+      version: '44-1.7',
+      architecture: 'x86_64',
+      url: `${FEDORA}/44/Cloud/x86_64/images/Fedora-Cloud-Base-Generic-44-1.7.x86_64.qcow2`,
+      redirectHosts: [],
+      algorithm: 'sha256',
+      sum: { pinned: '28680fe5b371a5a82ebf43a31926e086a168e59949d03969c5093e7071f90b7f' },
+      aboutBytes: 580 * MB,
+      loginUser: 'fedora',
       hasCloudInit: true,
     },
   ],
