@@ -26,6 +26,24 @@ test('an object of very many values holds nobody up: it is read fast, or refused
   assert.equal(new JsonReader(MOST).push(many).length, 3);
 });
 
+test('a list that was cut off between its objects is not taken for a whole one', () => {
+  const read = (text: string) => {
+    const reader = new JsonReader(MOST);
+    return [...reader.push(text), ...reader.end()].length;
+  };
+  const whole = ['[]', ' [ ]\n', '[{"a":"]"},\n{"a":[1]}]', '{"a":1}\n{"a":2}', '[{"a":1}]\n[{"a":2}]', ''];
+  assert.deepEqual(whole.map(read), [0, 0, 2, 2, 2, 0]);
+  for (const text of ['\n[', '\n[{"a":1}', '\n[{"a":1},\n', '\n[[{"a":1}]'])
+    assert.throws(
+      () => read(text),
+      ({ message, line }: BrokenText) => /list that begins here has no end/.test(message) && line === 2,
+    );
+  assert.throws(
+    () => read('{"a":1}\n]'),
+    ({ line }: BrokenText) => line === 2,
+  );
+});
+
 test('numbers keep what they say, wherever they stand', () => {
   const read = (text: string, revive?: typeof typedNumber) =>
     new JsonReader(revive === undefined ? MOST : { ...MOST, revive }).push(text)[0]?.value.a;

@@ -26,6 +26,9 @@ export class JsonReader {
   #values = 0;
   #line = 1;
   #firstLine = 1;
+  /** Lists that are open; 0 for objects one after another. */
+  #lists = 0;
+  #listLine = 1;
 
   /** `revive`: as of JSON.parse(). */
   constructor({ mostCharacters, revive = exact }: { mostCharacters: number; revive?: Revive }) {
@@ -47,6 +50,7 @@ export class JsonReader {
           this.#firstLine = this.#line;
           from = at;
         } else if (!BLANK.test(character)) throw new BrokenText(this.#line, 'is not a JSON object');
+        else if (character === '[' || character === ']') this.#list(character);
         continue;
       }
       this.#step(character);
@@ -61,7 +65,15 @@ export class JsonReader {
 
   end(): readonly JsonRow[] {
     if (this.#depth > 0) throw new BrokenText(this.#firstLine, 'the object is not complete');
+    if (this.#lists > 0) throw new BrokenText(this.#listLine, 'the list that begins here has no end');
     return [];
+  }
+
+  /** A file that was cut off between two objects must not pass for a whole one. */
+  #list(character: '[' | ']'): void {
+    if (character === '[' && this.#lists === 0) this.#listLine = this.#line;
+    this.#lists += character === '[' ? 1 : -1;
+    if (this.#lists < 0) throw new BrokenText(this.#line, 'ends a list that did not begin');
   }
 
   #step(character: string): void {

@@ -1,4 +1,6 @@
 /** Suspends the databases of a blocked account, and resumes or deletes them afterwards. */
+
+import { AppError } from '../../platform/errors.ts';
 import { AccountStops, type StopCause, stopReason } from '../../resources/account-stops.ts';
 import type { DatabaseRow, DatabaseStore } from '../store.ts';
 import type { DatabaseBilling } from './egress.ts';
@@ -19,9 +21,12 @@ const AT_ONCE = 16;
 
 export function databaseStops(deps: DatabaseStopsDeps): AccountStops<DatabaseRow> {
   const { store, lifecycle, turns, onError } = deps;
-  const inTurn = async ({ database_id: id }: DatabaseRow, work: (row: DatabaseRow) => Promise<unknown>) => {
+  const inTurn = async (
+    { database_id: id }: DatabaseRow,
+    { why, work }: { readonly why: AppError; readonly work: (row: DatabaseRow) => Promise<unknown> },
+  ) => {
     // A long load or copy must not delay closing the account.
-    turns.interrupt(id, deletedMeanwhile());
+    turns.interrupt(id, why);
     await turns.withRow(id, work);
   };
   const suspend = async (row: DatabaseRow, cause: StopCause) => {
@@ -41,11 +46,14 @@ export function databaseStops(deps: DatabaseStopsDeps): AccountStops<DatabaseRow
     atOnce: AT_ONCE,
     stop: async (row, cause) => {
       // Databases of a closed account are deleted instead.
-      if (cause !== 'account_closed') await inTurn(row, (now) => suspend(now, cause));
+      if (cause === 'account_closed') return;
+      const { message } = stopReason('The call was ended, and the database is suspended', cause);
+      const why = new AppError('database_not_ready', message);
+      await inTurn(row, { why, work: (now) => suspend(now, cause) });
     },
     isStopped: ({ state }) => state === 'suspended',
-    resume: (row) => inTurn(row, open),
-    remove: (row) => inTurn(row, (now) => remove(deps, now)),
+    resume: (row) => inTurn(row, { why: deletedMeanwhile(), work: open }),
+    remove: (row) => inTurn(row, { why: deletedMeanwhile(), work: (now) => remove(deps, now) }),
     onError,
   });
 }

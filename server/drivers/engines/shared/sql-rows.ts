@@ -182,6 +182,8 @@ class SqlRows implements RowLanguage {
   change(table: Table, change: RowChange): RowStatement {
     const { bind, params } = this.#binder();
     const { values = {}, old = {} } = change;
+    assertBytes(values, 'values');
+    assertBytes(old, 'old');
     const name = this.#table(table);
     if (change.action === 'insert') return { statement: this.#insert(table, values, bind), params };
     if (change.action === 'delete')
@@ -293,6 +295,15 @@ export function hexOf({ base64 }: Bytes): string {
 /** Text between single quotes, which are doubled within. */
 export function inQuotes(text: string): string {
   return `'${text.replaceAll("'", "''")}'`;
+}
+
+const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
+
+/** Engines store what they can read of it, or NULL. Throws for bytes that are not base64. */
+function assertBytes(values: RowValues, field: string): void {
+  const wrong = Object.entries(values).find(([, value]) => isBytes(value) && !BASE64.test(value.base64));
+  if (wrong !== undefined)
+    throw invalidField(field, `${wrong[0]}: the bytes are not base64, with its padding`);
 }
 
 /** The bytes of a value as base64, for engines that decode it themselves. Throws for what is none. */
