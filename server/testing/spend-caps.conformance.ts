@@ -16,6 +16,8 @@ interface Stores {
   readonly join?: () => BillingFixtureOptions;
 }
 
+const CAP_REACHED = 'billing.spend_cap_reached';
+
 type Fixture = Awaited<ReturnType<typeof openCapped>>;
 
 /** With one running machine of PRICE an hour, from the first moment of a month. */
@@ -60,6 +62,7 @@ export function testSpendCaps(name: string, stores: Stores): void {
     testAMonth(stores);
     testCounts(stores);
     testWhatGoesOn(stores);
+    testWhatDoesNot(stores);
   });
 }
 
@@ -211,5 +214,58 @@ function testWhatGoesOn({ open, join }: Stores): void {
     await setActive(1);
     await nudge();
     assert.equal(machines.running.size, 1);
+  });
+}
+
+function testWhatDoesNot({ open }: Stores): void {
+  test('credits that are added at the cap start nothing; a higher cap does, once there are credits', async (t) => {
+    const fixture = await openCapped(10n * PRICE, await open());
+    t.after(fixture.close);
+    const { clock, tick, machines, setCap, added, announced, isRefused, spendAll } = fixture;
+    clock.advance(10 * HOUR);
+    await tick();
+    await added(1000n * PRICE);
+    await tick();
+    assert.deepEqual([machines.running.size, await isRefused()], [0, true]);
+    assert.deepEqual(
+      announced.filter((one) => one.includes('lifted')),
+      [],
+    );
+    // The other way round: the cap is gone first, and the credits come later.
+    await spendAll();
+    await setCap(null);
+    await tick();
+    assert.equal(machines.running.size, 0, 'without credits');
+    await added(100n * PRICE);
+    await tick();
+    assert.deepEqual([machines.running.size, await isRefused()], [1, false]);
+  });
+
+  test('a cap below what is spent already holds at once, one of nothing from the first moment', async (t) => {
+    const fixture = await openCapped(null, await open());
+    t.after(fixture.close);
+    const { clock, tick, machines, setCap, announced, isRefused } = fixture;
+    clock.advance(4 * HOUR);
+    await setCap(3n * PRICE);
+    await tick();
+    assert.deepEqual([machines.running.size, await isRefused(), announced], [0, true, [CAP_REACHED]]);
+    await setCap(0n);
+    await tick();
+    assert.deepEqual([machines.running.size, announced.length], [0, 1], 'told once');
+    clock.advance(monthOf(clock.now()).to - clock.now());
+    await tick();
+    // Nothing is spent in the new month, and nothing may be.
+    assert.deepEqual([machines.running.size, await isRefused()], [0, true]);
+    await setCap(1n);
+    await tick();
+    assert.equal(await isRefused(), false);
+    await tick();
+    clock.advance(SECOND);
+    await tick();
+    assert.deepEqual(
+      [machines.running.size, await isRefused()],
+      [0, true],
+      'a millionth is spent within a second',
+    );
   });
 }

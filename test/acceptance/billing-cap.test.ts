@@ -97,6 +97,68 @@ describe('before something is created', () => {
   });
 });
 
+describe('calls that are under way when the cap is reached', () => {
+  test('an upload that has begun is stored whole; the next one is refused', async () => {
+    const user = client.as((await client.register()).api_key);
+    await user.expect(201, '/api/buckets', { json: { name: 'slow' } });
+    let goOn = (_: string) => {};
+    const rest = new Promise<string>((resolve) => {
+      goOn = resolve;
+    });
+    const encoder = new TextEncoder();
+    const beginning = '--x\r\ncontent-disposition: form-data; name="file"; filename="a.txt"\r\n\r\n';
+    const body = new ReadableStream({
+      async start(controller) {
+        controller.enqueue(encoder.encode(`${beginning}${'a'.repeat(100_000)}`));
+        controller.enqueue(encoder.encode(`${await rest}\r\n--x--\r\n`));
+        controller.close();
+      },
+    });
+    const headers = { 'x-api-key': user.key ?? '', 'content-type': 'multipart/form-data; boundary=x' };
+    const url = `${cloud.api}/api/buckets/slow/upload`;
+    const sent = fetch(url, { method: 'POST', headers, body, duplex: 'half' });
+    // Nothing shows that it has begun; by then it has.
+    for (let calls = 0; calls < 20; calls++) await user.expect(200, '/api/buckets');
+    await setCap(user, { cap: 0 });
+    assert.equal((await user.upload('slow', 'b.txt', 'refused')).status, 402);
+    goOn('the end');
+    const answer = await sent;
+    const made = (await answer.json()) as { object_id: string };
+    assert.equal(answer.status, 200, JSON.stringify(made));
+    assert.equal((await user.download(made.object_id)).length, 100_007);
+    assert.equal((await user.upload('slow', 'c.txt', 'refused')).status, 402);
+  });
+
+  test('databases that are created as it is reached are closed, whole or not there', async () => {
+    const user = client.as((await client.register()).api_key);
+    const creations = Array.from({ length: 5 }, (_, at) =>
+      user.call('/api/databases', { json: { name: `d${at}` } }),
+    );
+    await setCap(user, { cap: 0 });
+    const answers = await Promise.all(creations);
+    for (const { status, body } of answers) {
+      const isEnded = body.code === 'database_not_ready' && /reached its spend cap/.test(body.detail);
+      assert.ok(status === 201 || isEnded || body.code === 'spend_cap_reached', JSON.stringify(body));
+    }
+    const made = answers.filter(({ status }) => status === 201).length;
+    await eventually('all are closed', async () => {
+      const all: { state: string; state_reason: { code: string } | null }[] = await user.expect(
+        200,
+        '/api/databases',
+      );
+      assert.ok(all.length >= made, `${all.length} of ${made}`);
+      return all.every(
+        ({ state, state_reason: why }) => state !== 'ready' && why?.code === 'spend_cap_reached',
+      );
+    });
+    await setCap(user, { cap: null });
+    await eventually('all are open', async () => {
+      const all: { state: string }[] = await user.expect(200, '/api/databases');
+      return all.every(({ state }) => state === 'ready');
+    });
+  });
+});
+
 describe('a machine whose account reaches its cap', { skip: cannotRunGuests() }, () => {
   let user: CheckedClient;
   let vm: string;
@@ -171,5 +233,21 @@ describe('a machine whose account reaches its cap', { skip: cannotRunGuests() },
     const told = ['billing.spend_warning', 'billing.spend_cap_reached', 'billing.spend_cap_lifted'];
     assert.deepEqual(spendEvents(), told);
     await user.expect(200, `${vm}/stop?force=true`, { method: 'POST' });
+  });
+
+  test('that is being started as the cap is reached does not stay running', async () => {
+    for (let round = 0; round < 3; round++) {
+      await setCap(user, { cap: 5 });
+      const starting = user.call(`${vm}/start`, { method: 'POST' });
+      await setCap(user, { cap: 0.00005 });
+      const { status, body } = await starting;
+      assert.ok(status === 200 || body.code === 'spend_cap_reached', `${status} ${body.code}`);
+      assert.equal((await vmIs('stopped')).name, 'web');
+      await eventually(
+        'it stays so',
+        async () => (await user.expect(200, '/api/billing/cap')).reached_since !== null,
+      );
+      await vmIs('stopped');
+    }
   });
 });
