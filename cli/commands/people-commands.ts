@@ -1,7 +1,7 @@
 /** Invitations and accounts. The cloud refuses callers who are not administrators. */
 import type { Cloud, CreatedInvitation, Invitation } from '../../sdk/index.ts';
-import type { Command, Values } from '../command.ts';
-import { UsageError } from '../failures.ts';
+import type { Command, Invocation, Values } from '../command.ts';
+import { EXIT, type ExitCode, tell, UsageError } from '../failures.ts';
 import { counted, sizeText } from '../output.ts';
 import { all } from '../resources.ts';
 import { readTextFile } from '../text-file.ts';
@@ -12,6 +12,7 @@ const DAY_SECONDS = 24 * 3600;
 const TERMS = {
   plan: { value: 'NAME', summary: 'plan of each account; default: free' },
   credits: { value: 'N', summary: 'credits on top of the sign-up credits' },
+  cap: { value: 'N', summary: 'spend cap of each account, credits per month; default: none' },
   until: { value: 'TIME', summary: 'suspend each account at this time: "YYYY-MM-DD HH:MM:SS", UTC' },
   days: { value: 'N', summary: 'days until the link expires; default: 7' },
   mail: { summary: 'mail the link to the e-mail address, and show it to nobody' },
@@ -19,15 +20,21 @@ const TERMS = {
 
 function termsOf(options: Values) {
   const [plan, credits, until] = [options.text('plan'), options.text('credits'), options.text('until')];
-  if (credits !== undefined && (credits.trim() === '' || !Number.isFinite(Number(credits))))
-    throw new UsageError(`--credits: ${credits} is not a number`);
+  const cap = options.text('cap');
   return {
     ...(plan !== undefined && { plan }),
-    ...(credits !== undefined && { credits: Number(credits) }),
+    ...(credits !== undefined && { credits: numberOf('--credits', credits) }),
+    ...(cap !== undefined && { spend_cap: numberOf('--cap', cap) }),
     ...(until !== undefined && { account_expires_at: until }),
     ...(options.has('mail') && { mail: true }),
     ...(options.has('days') && { expires_in: options.count('days', 7, 1) * DAY_SECONDS }),
   };
+}
+
+function numberOf(what: string, text: string): number {
+  if (text.trim() === '' || !Number.isFinite(Number(text)))
+    throw new UsageError(`${what}: ${text} is not a number`);
+  return Number(text);
 }
 
 /** The person's name, as far as the invitation has it. */
@@ -40,6 +47,37 @@ async function idOf(cloud: Cloud, name: string): Promise<string> {
   const account = accounts.find(({ username }) => username.toLowerCase() === name.toLowerCase());
   if (account === undefined) throw new UsageError(`There is no user ${name}`);
   return String(account.id);
+}
+
+/** One account after the other: a refusal is told with its name, and does not stop the others. */
+async function capMany({ session, output, options, words }: Invocation): Promise<ExitCode> {
+  const [given = '', ...names] = words;
+  const spend_cap = given === 'none' ? null : numberOf('CREDITS', given);
+  const plan = options.text('plan');
+  if ((plan === undefined) === (names.length === 0))
+    throw new UsageError('name the accounts, or their plan with --plan', 'See: cloudlet people');
+  const { cloud } = session();
+  const accounts = await all(cloud.adminListAccounts());
+  const byName = new Map(accounts.map((account) => [account.username.toLowerCase(), account]));
+  const unknown = names.filter((name) => !byName.has(name.toLowerCase()));
+  if (unknown.length > 0) throw new UsageError(`There is no user ${unknown.join(', ')}; nothing was changed`);
+  const chosen =
+    plan === undefined
+      ? [...new Set(names.map((name) => byName.get(name.toLowerCase())))].filter((one) => one !== undefined)
+      : accounts.filter((account) => account.plan === plan && !account.is_admin);
+  if (chosen.length === 0) throw new UsageError(`No user has the plan ${plan}`);
+  const done = [];
+  for (const { id, username } of chosen) {
+    try {
+      const changed = await cloud.adminChangeAccount(id, { spend_cap });
+      done.push({ username, id, spend_cap: changed.spend_cap });
+    } catch (error) {
+      output.warn(`${username}: ${tell(error).lines.join(' ')}`);
+    }
+  }
+  output.table(done, ['WHO', 'CAP'], (one) => [one.username, one.spend_cap ?? 'none']);
+  if (done.length === chosen.length) return EXIT.ok;
+  return done.length === 0 ? EXIT.failure : EXIT.partial;
 }
 
 const ROLES = ['user', 'auditor', 'administrator'] as const;
@@ -74,7 +112,8 @@ export const PEOPLE_COMMANDS: readonly Command[] = [
     words: 'FILE',
     summary: 'create an invitation for each row of a CSV file, and print the links, once',
     details: [
-      'The first row names the columns: any of username, email, label, plan, credits and account_expires_at.',
+      'The first row names the columns: any of username, email, label, plan, credits, spend_cap',
+      'and account_expires_at.',
       'If a row is invalid, the error names its line and nobody is invited. FILE "-" is standard input.',
     ].join('\n'),
     options: TERMS,
@@ -187,6 +226,15 @@ export const PEOPLE_COMMANDS: readonly Command[] = [
       const changed = await cloud.adminChangeAccount(await idOf(cloud, name), change);
       output.one(changed, () => [`${name} is ${role === 'user' ? 'a user' : `an ${role}`}`]);
     },
+  },
+  {
+    name: 'people cap',
+    words: 'CREDITS [NAME…]',
+    summary: 'cap what each of these accounts spends in a month, which they cannot raise; "none" ends it',
+    details:
+      'At the cap, machines and databases are stopped, and nothing is deleted. A refusal does not stop the rest.',
+    options: { plan: { value: 'NAME', summary: 'all accounts of this plan, except administrators' } },
+    run: capMany,
   },
   {
     name: 'people export',

@@ -118,7 +118,7 @@ function cellOf(value: unknown): string | number | null {
 
 const QUOTED = /[",\r\n]|^$|^\s|\s$/;
 
-/** As `db export` writes it: NULL is an empty field, and empty text two quotes. */
+/** Like `db export`: NULL is an empty field, and empty text two quotes. */
 function writeCsv(rows: readonly (readonly unknown[])[]): void {
   const clean = isTerminal(process.stdout) ? printable : (text: string) => text;
   const lines = rows.map((row) => `${row.map((value) => csvField(value, clean)).join(',')}\r\n`);

@@ -51,6 +51,7 @@ export function describeForAdmin(row: AccountRow, seenAt: number | null): AdminA
     storage_bytes: Number(row.storage_bytes),
     expires_at: formatTimeOrNull(row.expires_at),
     invitation_id: row.invitation_id,
+    spend_cap: row.admin_cap_micro === null ? null : toCredits(row.admin_cap_micro),
     must_change_password: row.must_change === 1,
     last_seen_at: formatTimeOrNull(seenAt),
   };

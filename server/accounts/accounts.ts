@@ -48,6 +48,8 @@ export interface Invited {
   readonly plan: string;
   /** On top of the sign-up credits. */
   readonly creditsMicro: number;
+  /** Spend cap by an administrator; null: none. */
+  readonly spendCapMicro: number | null;
   /** The end of the account; null: none. */
   readonly expiresAt: number | null;
   /** The administrator's name, for the ledger. */
@@ -93,6 +95,8 @@ export interface AccountsDeps {
   readonly transfer: Transfer;
   /** Assigns a plan to the account. Refused if the plan does not exist. */
   readonly assignPlan: (accountId: number, name: string) => Statement;
+  /** Gives a new account an administrator's spend cap. */
+  readonly capNew: (accountId: number, capMicro: number) => Statement;
   /** Whole micro-credits granted at registration. */
   readonly signupMicro: number;
   /** The right to register without an administrator. */
@@ -204,8 +208,9 @@ export class Accounts {
     made: { readonly id: number; readonly createdAt: number; readonly invited: Invited },
   ): void {
     const { id, createdAt, invited } = made;
-    const { assignPlan, transfer } = this.#deps;
+    const { assignPlan, capNew, transfer } = this.#deps;
     change.expect(assignPlan(id, invited.plan), invited.planGone);
+    if (invited.spendCapMicro !== null) change.add(capNew(id, invited.spendCapMicro));
     if (invited.creditsMicro === 0) return;
     const granted = {
       id: `invitation:${id}`,
@@ -370,6 +375,7 @@ export class Accounts {
       suspended_reason: null,
       credits_micro: this.#deps.signupMicro + (invited?.creditsMicro ?? 0),
       held_micro: 0,
+      admin_cap_micro: invited?.spendCapMicro ?? null,
       billing_state: 'ok',
       exhausted_at: null,
       grace_ends_at: null,

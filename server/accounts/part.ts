@@ -60,7 +60,7 @@ export interface AccountsDeps {
   readonly transfer: AccountDeps['transfer'];
   readonly announce: ResetLinksDeps['announce'];
   readonly credits: Pick<AdministrationDeps, 'creditsAdded' | 'accountChanged' | 'reactivation' | 'settle'> &
-    Pick<AccountDeps, 'balance' | 'assignPlan'> &
+    Pick<AccountDeps, 'balance' | 'assignPlan' | 'capNew'> &
     Pick<InvitationsDeps, 'hasPlan'>;
   readonly outbox: Outbox;
   /** Other domains' parts of an export, and its spools. */

@@ -314,6 +314,10 @@ export const AdminAccount = namedObject('AdminAccount', {
   storage_bytes: Type.Number({ description: 'Bytes of all object versions' }),
   expires_at: Nullable('Time at which the account is suspended; null: it does not expire'),
   invitation_id: Nullable('Invitation the account was created with; null: none'),
+  spend_cap: Type.Union([Type.Number(), Type.Null()], {
+    description:
+      'What an administrator lets it spend per calendar month (UTC), in credits; null: no such cap',
+  }),
   must_change_password: Type.Boolean({
     description: 'Whether the user must set a new password at the next log-in',
   }),

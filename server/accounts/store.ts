@@ -18,6 +18,8 @@ export interface AccountRow {
   readonly credits_micro: number | bigint;
   /** Balance on hold for running resources. */
   readonly held_micro: number | bigint;
+  /** Spend cap by an administrator; null: none. */
+  readonly admin_cap_micro: number | bigint | null;
   readonly billing_state: 'ok' | 'low' | 'critical' | 'grace' | 'suspended';
   readonly exhausted_at: number | null;
   readonly grace_ends_at: number | null;
@@ -115,8 +117,8 @@ export interface NewAccessKeyRow {
 }
 
 const ACCOUNT = `SELECT id, username, email, password_hash, plan, is_admin, was_admin, is_auditor, is_active,
-  suspended_reason, credits_micro, held_micro, state AS billing_state, exhausted_at, grace_ends_at, storage_bytes, created_at,
-  last_login, canonical_id, removal_at, expires_at, invitation_id, must_change, email_verified_at, mail_about
+  suspended_reason, credits_micro, held_micro, admin_cap_micro, state AS billing_state, exhausted_at, grace_ends_at,
+  storage_bytes, created_at, last_login, canonical_id, removal_at, expires_at, invitation_id, must_change, email_verified_at, mail_about
   FROM accounts JOIN billing_accounts ON account_id = id WHERE closed_at IS NULL`;
 const KEY = `SELECT key_hash, account_id, key_id, kind, sealed_key, name, scopes, bucket_limits,
   s3_access_key, created_at, expires_at, last_used_at FROM api_keys`;

@@ -159,8 +159,7 @@ export function billingPart(
   },
 ) {
   const { clock, log, metadata, accounts, catalog: store, changes, usageStore: usage, ledger } = billing;
-  const { bus, ages, membership } = billing;
-  const { checks, rating, prices, spendable, anchors } = billing;
+  const { bus, ages, membership, checks, rating, prices, spendable, anchors } = billing;
   const creditStates = new CreditStates({
     ...billing,
     usage,
@@ -189,6 +188,7 @@ export function billingPart(
       balance: (accountId: number) => spendable.of(accountId),
       settle: (accountId: number) => rating.rateUsage(accountId),
       assignPlan: (accountId: number, name: string) => store.assignPlan(accountId, name),
+      capNew: (accountId: number, capMicro: number) => accounts.capNew(accountId, capMicro),
       hasPlan: async (name: string) => (await store.findPlan(name)) !== undefined,
     },
     routes: billingRoutes({

@@ -227,7 +227,7 @@ CREATE TABLE invitations (
   expires_at INTEGER NOT NULL,
   revoked_at INTEGER,
   created_by TEXT NOT NULL                -- name of the administrator, or the operator
-, is_mailed INTEGER NOT NULL DEFAULT 0 CHECK (is_mailed IN (0, 1))) STRICT, WITHOUT ROWID;
+, is_mailed INTEGER NOT NULL DEFAULT 0 CHECK (is_mailed IN (0, 1)), spend_cap_micro INTEGER CHECK (spend_cap_micro >= 0)) STRICT, WITHOUT ROWID;
 
 CREATE TABLE job_runs (
   job TEXT PRIMARY KEY,

@@ -104,6 +104,16 @@ export interface AccountFixtureOptions {
 const openSqlite = (directory: string, clock: FakeClock): Promise<Metadata> =>
   openTestMetadata({ directory, clock, alarms: new Alarms(clock) });
 
+/** The part of billing in a new account. */
+function termsIn(metadata: Metadata) {
+  const [plans, accounts] = [new CatalogStore(metadata), new BillingAccountStore(metadata)];
+  return {
+    plans,
+    assignPlan: (id: number, name: string) => plans.assignPlan(id, name),
+    capNew: (id: number, micro: number) => accounts.capNew(id, micro),
+  };
+}
+
 export type AccountFixture = Awaited<ReturnType<typeof openAccountFixture>>;
 
 export async function openAccountFixture(options: AccountFixtureOptions = {}) {
@@ -120,9 +130,8 @@ export async function openAccountFixture(options: AccountFixtureOptions = {}) {
   const changes = new Changes({ metadata, bus });
   const authenticator = new Authenticator({ store, changes, bus, ages: AGELESS, clock, sealer });
   const checks = new PasswordChecks({ store, sessionStore, changes, clock, passwords, throttle });
-  const plans = new CatalogStore(metadata);
-  const assignPlan = (id: number, name: string) => plans.assignPlan(id, name);
-  const base = { store, metadata, changes, clock, sealer, passwords, throttle, checks, bus, assignPlan };
+  const terms = termsIn(metadata);
+  const base = { store, metadata, changes, clock, sealer, passwords, throttle, checks, bus, ...terms };
   const apiKeys = new ApiKeys(base);
   const transfer = transferStatements;
   const changed: number[] = [];
@@ -160,7 +169,7 @@ export async function openAccountFixture(options: AccountFixtureOptions = {}) {
       accountChanged,
     }),
     accountChanges: new AccountChanges({ ...base, ...mailed, accountChanged, reactivation }),
-    ...linksOf({ ...base, outbox: mailed.mail.outbox, accounts, registration, plans }),
+    ...linksOf({ ...base, outbox: mailed.mail.outbox, accounts, registration, plans: terms.plans }),
     /** Lines of the log. */
     logged,
     administration: new Administration({

@@ -33,19 +33,30 @@ const linesOf = async (...args: string[]) => {
 };
 const tokenOf = (link: string) => new URL(link.trim()).hash.slice('#token='.length);
 
+const keys = new Map<string, string>();
+
 test('the class is invited, limited, helped, and the audit log shows it all', async () => {
   const rows = PUPILS.map((name, i) => `${name},${name}@example.org,"Pupil, ${i + 1}"`);
   writeFileSync(
     join(teacher.home, 'class.csv'),
-    `\ufeff${['username,email,label', ...rows].join('\r\n')}\r\n`,
+    `\ufeff${['username,email,label,spend_cap', ...rows.map((row, i) => `${row},${i === 0 ? 9 : ''}`)].join('\r\n')}\r\n`,
   );
   await api('POST', '/api/admin/plans', { name: 'class', quotas: { vms: 1 } });
-  const made = await linesOf('invite', 'import', 'class.csv', '--plan', 'class', '--credits', '5');
+  const made = await linesOf(
+    'invite',
+    'import',
+    'class.csv',
+    '--plan',
+    'class',
+    '--credits',
+    '5',
+    '--cap',
+    '3',
+  );
   assert.deepEqual(
     made.map(({ username }) => username),
     PUPILS,
   );
-  const keys = new Map<string, string>();
   for (const { username, url } of made) {
     const joined = await nobody.expect(201, '/api/join', {
       json: { token: tokenOf(url), password: PASSWORD },
@@ -86,4 +97,25 @@ test('the class is invited, limited, helped, and the audit log shows it all', as
     [...actions].join(' '),
   );
   assert.equal(entries.filter(({ action }) => action === 'join').length, 30);
+});
+
+test('the class gets one cap in one action, and who is named another', async () => {
+  assert.deepEqual(
+    (await linesOf('people'))
+      .filter(({ username }) => PUPILS.includes(username))
+      .map(({ spend_cap }) => spend_cap),
+    PUPILS.map((_, i) => (i === 0 ? 9 : 3)),
+  );
+  const capped = await teacher.ok(['people', 'cap', '2.5', '--plan', 'class']);
+  assert.match(capped, /^WHO +CAP\npupil-01 +2\.5\npupil-02 +2\.5\n/);
+  assert.equal(capped.trim().split('\n').length, 31);
+  const spend = async (name: string) => (await nobody.as(keys.get(name)).expect(200, '/api/billing/cap')).cap;
+  assert.match(await teacher.ok(['people', 'cap', 'none', 'PUPIL-01']), /^pupil-01 +none$/m);
+  assert.deepEqual([await spend('pupil-01'), await spend('pupil-30')], [null, 2.5]);
+  const typo = await teacher.fails(2, ['people', 'cap', '1', 'pupil-30', 'pupil-99', 'pupil-00']);
+  assert.match(typo, /no user pupil-99, pupil-00; nothing was changed/);
+  assert.equal(await spend('pupil-30'), 2.5);
+  await teacher.fails(2, ['people', 'cap', '1']);
+  await teacher.fails(2, ['people', 'cap', 'much', 'pupil-30']);
+  assert.match(await teacher.fails(1, ['people', 'cap', '--', '-1', 'pupil-30']), /pupil-30: .*spend_cap/);
 });

@@ -126,6 +126,45 @@ step('all of them get a plan with limits, with the keyboard', async () => {
   assert.ok(plans.length === 30 && plans.every(({ plan }: { plan: string }) => plan === 'class'));
 });
 
+step('all of them get one spend cap; the one that is refused is named, and tried again', async () => {
+  await page.getByRole('checkbox', { name: 'Select all 30' }).press('Space');
+  const chosen = page.getByRole('group', { name: '30 accounts selected' });
+  await chosen.getByRole('button', { name: 'Spend cap' }).press('Enter');
+  const asked = dialog('Spend cap of 30 accounts');
+  const credits = asked.getByLabel('Credits per month');
+  await page.locator(':focus').and(credits).waitFor();
+  await asked.getByRole('button', { name: 'End the cap of 30 accounts' }).waitFor();
+  await credits.fill('2.5');
+  await assertGood('a cap for many');
+  const all = (): Promise<{ username: string; id: number; spend_cap: number | null }[]> =>
+    admin.expect(200, '/api/admin/accounts');
+  const one = (await all()).find(({ username }) => username === 'pupil-07');
+  const refused = `**/api/admin/accounts/${one?.id}`;
+  await page.route(refused, (route) =>
+    route.fulfill({ status: 409, json: { code: 'write_conflict', detail: 'Changed by others' } }),
+  );
+  await asked.getByRole('button', { name: 'Set for 30 accounts' }).press('Enter');
+  await asked.getByText('29 of 30 done, 1 refused').waitFor();
+  await asked.getByRole('listitem').filter({ hasText: 'pupil-07' }).getByText('Changed by others').waitFor();
+  const capped = async () =>
+    (await all()).filter((each) => each.spend_cap === 2.5).map((each) => each.username);
+  assert.deepEqual(
+    await capped(),
+    PUPILS.filter((name) => name !== 'pupil-07'),
+  );
+  await page.unroute(refused);
+  await asked.getByRole('button', { name: 'Try the rest again' }).press('Enter');
+  await asked.getByText('30 of 30 done').waitFor();
+  await page.keyboard.press('Escape');
+  await asked.waitFor({ state: 'detached' });
+  assert.deepEqual(await capped(), PUPILS);
+  await page
+    .getByRole('row', { name: /pupil-07/ })
+    .getByText('Spend cap: 2.50 credits per month')
+    .waitFor();
+  await assertGood('accounts with a cap');
+});
+
 step('some are suspended and given credits; a refusal is told and keeps no other back', async () => {
   await open('/administration?tab=accounts');
   for (const name of ['teacher', 'pupil-05', 'pupil-06']) await select(name).press('Space');

@@ -103,6 +103,16 @@ export class Firefox {
     await eventually(`Firefox shows "${words}"`, () => this.evaluate(shown) as Promise<boolean>);
   }
 
+  /** Writes down what is seen, as PNG. */
+  async picture(path: string): Promise<void> {
+    const { data } = await this.#send('browsingContext.captureScreenshot', { context: this.#context });
+    writeFileSync(path, Buffer.from(data, 'base64'));
+  }
+
+  async resize(viewport: { readonly width: number; readonly height: number }): Promise<void> {
+    await this.#send('browsingContext.setViewport', { context: this.#context, viewport });
+  }
+
   /** Types a text where the focus is. */
   async type(text: string): Promise<void> {
     await this.#keys([...text].flatMap(stroke));

@@ -1,4 +1,4 @@
-/** Images fetched by name in recovery points: a restored cloud has them under their names, or goes on fetching. */
+/** Images fetched by name in recovery points: a restored cloud has them by their names, or fetches on. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { eventually } from '../harness/waiting.ts';

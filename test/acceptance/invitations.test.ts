@@ -83,6 +83,49 @@ describe('by API', () => {
     const seen = accounts.find(({ id }: { id: number }) => id === account.id);
     assert.equal(seen.expires_at, '2999-07-31 00:00:00');
   });
+
+  test('a spend cap comes with the invitation: of a table’s row, of its default, and of a class link', async () => {
+    const csv =
+      'username,email,spend_cap\nrich,rich@example.org,7.5\npoor,poor@example.org,0\nusual,u@example.org,\n';
+    const before = (await admin.expect(200, INVITATIONS)).length;
+    for (const [cap, problem] of [
+      ['-1', 'must be a number from 0 to 1000000000'],
+      ['much', 'must be a number from 0 to 1000000000'],
+      ['0.0000001', 'must have at most 6 decimals'],
+    ]) {
+      const bad = { json: { csv: `${csv}bad,bad@example.org,${cap}\n` } };
+      const refused = await admin.refused(400, 'invalid_request', [`${INVITATIONS}/import`, bad]);
+      assert.deepEqual(refused.errors, [{ field: 'csv line 5, spend_cap', message: problem }]);
+    }
+    assert.equal((await admin.expect(200, INVITATIONS)).length, before);
+    const json = { csv, spend_cap: 2 };
+    const { invitations } = await admin.expect(201, `${INVITATIONS}/import`, { json });
+    const link = await admin.expect(201, INVITATIONS, { json: { max_uses: 3, spend_cap: 1 } });
+    const made = [...invitations, link, link];
+    assert.deepEqual(
+      made.map(({ spend_cap }) => spend_cap),
+      [7.5, 0, 2, 1, 1],
+    );
+    const keys = new Map<number, string>();
+    for (const [at, { url, username, spend_cap: cap }] of made.entries()) {
+      const token = tokenOf(url);
+      const body =
+        username === null ? joining(token, `of-class-${at}`) : { json: { token, password: PASSWORD } };
+      const account = await anyone.expect(201, '/api/join', body);
+      const own = anyone.as(account.api_key);
+      // Its owner lowers it, and does not raise it.
+      const raised = { method: 'PATCH', json: { cap: 100 } };
+      assert.equal((await own.expect(200, '/api/billing/cap', raised)).cap, cap);
+      keys.set(cap, account.api_key);
+      const { spend_cap } = await admin.expect(200, `/api/admin/accounts/${account.id}`);
+      assert.equal(spend_cap, cap);
+    }
+    const bucket = ['/api/buckets', { json: { name: 'first' } }] as const;
+    await anyone.as(keys.get(0)).refused(402, 'spend_cap_reached', [...bucket]);
+    await anyone.as(keys.get(7.5)).expect(201, ...bucket);
+    const renewed = await admin.expect(200, `${INVITATIONS}/${link.id}/renew`, { json: {} });
+    assert.equal(renewed.spend_cap, 1, 'a new link keeps it');
+  });
 });
 
 describe('in the browser', { skip }, () => {

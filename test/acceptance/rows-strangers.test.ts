@@ -14,7 +14,7 @@ let owner: CheckedClient;
 let stranger: CheckedClient;
 let admin: CheckedClient;
 let ownerId: number;
-/** Of the owner: a table `t` with one row, and a database with a collection `c` of one document. */
+/** The owner has a table `t` with one row, and a database with a collection `c` of one document. */
 let sql: string;
 let mongo: string;
 before(async () => {
@@ -355,7 +355,7 @@ describe('fifty at once', () => {
   });
 });
 
-/** Those that were told to come again: too many at once of one account. Fails for all others. */
+/** Counts those told to come again: too many at once of one account. Fails for all others. */
 function othersOf(found: Readonly<Record<string, number>>): number {
   for (const name of Object.keys(found)) assert.match(name, /^(?:429|503) /);
   return Object.values(found).reduce((sum, one) => sum + one, 0);

@@ -1,4 +1,4 @@
-/** Images fetched by name on a disk without space for them: refused or ended with the reason, nothing is left. */
+/** Images fetched by name on a disk without space: refused or ended with the reason, nothing is left. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { readdirSync, rmSync, statfsSync } from 'node:fs';

@@ -19,6 +19,15 @@ const terms = {
       description: 'Credits granted on top of the sign-up credits, at most 6 decimals',
     }),
   ),
+  spend_cap: Type.Optional(
+    Type.Number({
+      minimum: 0,
+      maximum: 1e9,
+      description:
+        'What each account may spend per calendar month (UTC), in credits, at most 6 decimals; its owner may lower it. ' +
+        'Default: no such cap',
+    }),
+  ),
   account_expires_at: Type.Optional(
     Type.String({
       maxLength: 40,
@@ -83,7 +92,8 @@ export const InvitationFileBody = namedObject('NewInvitations', {
   csv: Type.String({
     maxLength: 1_000_000,
     description:
-      'A table with a header, of the columns `username`, `email`, `label`, `plan`, `credits` and `account_expires_at`. ' +
+      'A table with a header, of the columns `username`, `email`, `label`, `plan`, `credits`, `spend_cap` and ' +
+      '`account_expires_at`. ' +
       `One row is one invitation, at most ${MOST_INVITED}; an empty field takes the default of the request`,
     examples: ['username,email\nada,ada@example.org\n'],
   }),
@@ -102,6 +112,9 @@ export const Invitation = namedObject('Invitation', {
   email: Nullable('E-mail address of the account; null: chosen when joining'),
   plan: Type.String(),
   credits: Type.Number({ description: 'Credits on top of the sign-up credits' }),
+  spend_cap: Type.Union([Type.Number(), Type.Null()], {
+    description: 'What each account may spend per calendar month (UTC), in credits; null: no such cap',
+  }),
   account_expires_at: Nullable('Time at which the account is suspended, UTC; null: never'),
   state: Type.Enum(['open', 'used', 'expired', 'revoked'], {
     description: 'open: can create accounts; used: has created `max_uses` accounts',

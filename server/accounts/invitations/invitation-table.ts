@@ -5,7 +5,7 @@ import type { AccountFields } from '../account-fields.ts';
 import { assertAccountFields, foldEmail, foldUsername } from '../account-fields.ts';
 import { MOST_INVITED } from './invitation-schema.ts';
 
-const COLUMNS = ['username', 'email', 'label', 'plan', 'credits', 'account_expires_at'] as const;
+const COLUMNS = ['username', 'email', 'label', 'plan', 'credits', 'spend_cap', 'account_expires_at'] as const;
 type Column = (typeof COLUMNS)[number];
 
 /** A row with the number of its last line; an empty field is omitted. */

@@ -5,10 +5,15 @@ import { toMicro } from '../credits.ts';
 import type { InvitationRow } from './invitations-store.ts';
 
 /** Throws `invalid_request`. */
-export function microOf(credits: number): number {
+export function microOf(credits: number, field: 'credits' | 'spend_cap'): number {
   if (!Number.isFinite(credits) || credits < 0 || credits > 1e9)
-    throw invalidField('credits', 'must be a number from 0 to 1000000000');
-  return toMicro(credits, 'credits');
+    throw invalidField(field, 'must be a number from 0 to 1000000000');
+  return toMicro(credits, field);
+}
+
+/** null: no cap. Throws `invalid_request`. */
+export function capMicroOf(cap: number | undefined): number | null {
+  return cap === undefined ? null : microOf(cap, 'spend_cap');
 }
 
 /** Throws `invalid_request`. */

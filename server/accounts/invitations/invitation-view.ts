@@ -18,6 +18,7 @@ export function describe(row: InvitationRow, now: number): Invitation {
     email: row.email,
     plan: row.plan,
     credits: toCredits(row.credits_micro),
+    spend_cap: row.spend_cap_micro === null ? null : toCredits(row.spend_cap_micro),
     account_expires_at: formatTimeOrNull(row.account_expires_at),
     state: stateOf(row, now),
     max_uses: row.max_uses,

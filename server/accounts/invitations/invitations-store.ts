@@ -11,6 +11,8 @@ export interface InvitationRow {
   readonly email: string | null;
   readonly plan: string;
   readonly credits_micro: number | bigint;
+  /** Spend cap of each account; null: none. */
+  readonly spend_cap_micro: number | bigint | null;
   readonly account_expires_at: number | null;
   readonly max_uses: number;
   readonly uses: number;
@@ -22,8 +24,8 @@ export interface InvitationRow {
   readonly is_mailed: number;
 }
 
-const COLUMNS = `id, host, label, username, email, plan, credits_micro, account_expires_at, max_uses, uses,
-  created_at, expires_at, revoked_at, created_by, is_mailed`;
+const COLUMNS = `id, host, label, username, email, plan, credits_micro, spend_cap_micro, account_expires_at,
+  max_uses, uses, created_at, expires_at, revoked_at, created_by, is_mailed`;
 const INVITATION = `SELECT ${COLUMNS} FROM invitations`;
 
 export class InvitationStore {
@@ -48,10 +50,18 @@ export class InvitationStore {
   insert(row: InvitationRow, tokenHash: string): Statement {
     return {
       sql: `INSERT INTO invitations (${COLUMNS}, token_hash)
-        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
       params: [
         ...[row.id, row.host, row.label, row.username, row.email, row.plan, row.credits_micro],
-        ...[row.account_expires_at, row.max_uses, row.uses, row.created_at, row.expires_at, row.revoked_at],
+        ...[
+          row.spend_cap_micro,
+          row.account_expires_at,
+          row.max_uses,
+          row.uses,
+          row.created_at,
+          row.expires_at,
+          row.revoked_at,
+        ],
         ...[row.created_by, row.is_mailed, tokenHash],
       ],
     };

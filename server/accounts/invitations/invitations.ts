@@ -31,6 +31,7 @@ import {
 import { atLine, readInvitationTable, refusal, type TableRow } from './invitation-table.ts';
 import {
   cannotRenew,
+  capMicroOf,
   endOf,
   invalidLink,
   invitationNotFound,
@@ -262,6 +263,7 @@ export class Invitations {
       id: row.id,
       plan: row.plan,
       creditsMicro: Number(row.credits_micro),
+      spendCapMicro: row.spend_cap_micro === null ? null : Number(row.spend_cap_micro),
       expiresAt: row.account_expires_at,
       by: row.created_by,
       planGone: () => planGone(row.plan),
@@ -290,7 +292,7 @@ export class Invitations {
   /** Problems that the rules of single fields do not find. */
   async #problemsOf(wanted: Wanted): Promise<FieldProblem[]> {
     const { store, hasPlan, clock, outbox } = this.#deps;
-    const { username, email, plan = FREE, account_expires_at: end, credits = 0 } = wanted;
+    const { username, email, plan = FREE, account_expires_at: end, credits = 0, spend_cap: cap } = wanted;
     const problems: FieldProblem[] = [];
     const note = (field: string, message: string) => problems.push({ field, message });
     if (username !== undefined && (await store.accountByUsername(foldUsername(username))) !== undefined)
@@ -301,7 +303,8 @@ export class Invitations {
       if (isHeld) note('email', 'is taken');
     }
     if (!(await hasPlan(plan))) note('plan', `is unknown: ${plan}`);
-    tried(problems, () => microOf(credits));
+    tried(problems, () => microOf(credits, 'credits'));
+    tried(problems, () => capMicroOf(cap));
     tried(problems, () => endOf(end, clock.now()));
     return problems;
   }
@@ -364,7 +367,8 @@ export class Invitations {
       username: one.username ?? null,
       email: one.email ?? null,
       plan: one.plan ?? FREE,
-      credits_micro: microOf(one.credits ?? 0),
+      credits_micro: microOf(one.credits ?? 0, 'credits'),
+      spend_cap_micro: capMicroOf(one.spend_cap),
       account_expires_at: endOf(one.account_expires_at, now),
       max_uses: one.max_uses ?? 1,
       uses: 0,
@@ -387,6 +391,10 @@ const FREE = 'free';
 const NEEDED = 'is needed for an invitation by mail';
 
 function wantedOf({ fields }: TableRow): Wanted {
-  const { credits, ...texts } = fields;
-  return credits === undefined ? texts : { ...texts, credits: Number(credits) };
+  const { credits, spend_cap: cap, ...texts } = fields;
+  return {
+    ...texts,
+    ...(credits !== undefined && { credits: Number(credits) }),
+    ...(cap !== undefined && { spend_cap: Number(cap) }),
+  };
 }

@@ -283,6 +283,15 @@ export class BillingAccountStore {
     };
   }
 
+  /** An administrator's cap for an account that the same commit makes. */
+  capNew(accountId: number, capMicro: number): Statement {
+    return {
+      sql: 'UPDATE billing_accounts SET admin_cap_micro = ? WHERE account_id = ?',
+      params: [capMicro, accountId],
+      expectChanges: 1,
+    };
+  }
+
   /**
    * Accounts that an administrator suspended and that have running machines or open databases, or that are
    * closed and have machines (each has a disk) or databases (retained ones included).

@@ -59,8 +59,8 @@ export class SpendLimits {
   async #change(change: Change, accountId: number, { own, admin, warnPercents }: Wanted): Promise<Spend> {
     const spend = await this.#spendOf(accountId);
     const { row, spentMicro, at } = spend;
-    const ownCapMicro = own === undefined ? row.own_cap_micro : microOf(own);
-    const adminCapMicro = admin === undefined ? row.admin_cap_micro : microOf(admin);
+    const ownCapMicro = own === undefined ? row.own_cap_micro : microOf(own, 'cap');
+    const adminCapMicro = admin === undefined ? row.admin_cap_micro : microOf(admin, 'spend_cap');
     const percents = (warnPercents ?? readPercents(row.warn_percents)).toSorted((a, b) => a - b);
     const capMicro = lowerOf(ownCapMicro, adminCapMicro);
     const after = {
@@ -127,8 +127,8 @@ function lowerOf(one: Micro, other: Micro): Micro {
   return BigInt(one) < BigInt(other) ? one : other;
 }
 
-function microOf(cap: number | null): number | null {
-  return cap === null ? null : toMicro(cap, 'cap');
+function microOf(cap: number | null, field: 'cap' | 'spend_cap'): number | null {
+  return cap === null ? null : toMicro(cap, field);
 }
 
 function creditsOrNull(micro: Micro): number | null {

@@ -25,7 +25,7 @@ test('a day ends at midnight UTC: each second is on its own day, also at the end
   await metadata.commit(usage.vmCreated(one));
   const startAt = async (at: number) => {
     clock.advance(at - clock.now());
-    // As each hour.
+    // The cloud does so each hour.
     await rating.rateUsage(1);
     await metadata.commit(usage.vmStarted(one, clock.now()));
   };

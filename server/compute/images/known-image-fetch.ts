@@ -213,7 +213,7 @@ export class KnownImageFetch {
   }
 }
 
-/** What it says is right for the maker's list; the sum in ours is as old as this Cloudlet. */
+/** The sum in our list is as old as this Cloudlet; those of makers are new. */
 function wrongSum(
   { sum, algorithm }: KnownImage,
   of: { readonly found: string; readonly wanted: string },

@@ -146,6 +146,11 @@ function Who({ account }: { account: AdminAccount }) {
       <Text size="sm" c="dimmed">
         {account.email}
       </Text>
+      {account.spend_cap !== null && (
+        <Text size="sm" c="dimmed">
+          {many.capped(sayCredits(account.spend_cap))}
+        </Text>
+      )}
       {account.suspended_reason !== null && (
         <Text size="sm" c="dimmed">
           {account.suspended_reason}

@@ -48,6 +48,7 @@ export function InviteForm({ onClose }: { onClose: () => void }) {
       max_uses: 1 as number | string,
       plan: 'free',
       credits: 0 as number | string,
+      spend_cap: '' as number | string,
       days: 7 as number | string,
       account_expires_at: '',
       file: null as File | null,
@@ -103,6 +104,13 @@ export function InviteForm({ onClose }: { onClose: () => void }) {
         {...form.of('plan')}
       />
       <NumberInput label={words.credits} min={0} decimalScale={6} {...form.of('credits')} />
+      <NumberInput
+        label={words.cap}
+        description={words.capLead}
+        min={0}
+        decimalScale={6}
+        {...form.of('spend_cap')}
+      />
       <NumberInput label={words.days} min={1} max={365} allowDecimal={false} {...form.of('days')} />
       <TextInput
         type="date"
@@ -123,12 +131,14 @@ interface Typed {
   readonly max_uses: number | string;
   readonly plan: string;
   readonly credits: number | string;
+  readonly spend_cap: number | string;
   readonly days: number | string;
   readonly account_expires_at: string;
 }
 
 /** Empty fields are left out. */
-function bodyOf({ label, email, mail, max_uses, plan, credits, days, account_expires_at: day }: Typed) {
+function bodyOf({ label, email, mail, max_uses, plan, credits, days, ...typed }: Typed) {
+  const { spend_cap: cap, account_expires_at: day } = typed;
   const end = endOfDay(day);
   return {
     ...(email !== '' && { email }),
@@ -137,6 +147,7 @@ function bodyOf({ label, email, mail, max_uses, plan, credits, days, account_exp
     max_uses: Number(max_uses),
     plan,
     credits: Number(credits),
+    ...(cap !== '' && { spend_cap: Number(cap) }),
     expires_in: Number(days) * DAY_SECONDS,
     ...(end !== null && { account_expires_at: end }),
   };

@@ -23,10 +23,11 @@ import { type Outcomes, useMany } from '../../parts/tables/use-many.ts';
 import { exportTarget } from '../../parts/take-along.tsx';
 import { listsText as lists } from '../../texts/lists-text.ts';
 import { manyAccountsText } from '../../texts/many-accounts-text.ts';
+import { spendText } from '../../texts/spend-text.ts';
 import { text } from '../../texts/text.ts';
 import { accountsQuery, plansQuery } from './queries.ts';
 
-export const MANY_ACTIONS = ['plan', 'credits', 'suspend', 'resume', 'remove'] as const;
+export const MANY_ACTIONS = ['plan', 'credits', 'cap', 'suspend', 'resume', 'remove'] as const;
 export type ManyAction = (typeof MANY_ACTIONS)[number];
 
 const { administration } = text;
@@ -35,6 +36,8 @@ const words = manyAccountsText;
 interface Values {
   readonly plan: string;
   readonly amount: number | string;
+  /** Empty: no cap. */
+  readonly cap: number | string;
   readonly reason: string;
 }
 
@@ -42,9 +45,10 @@ interface Values {
 const transferId = (run: string, { id }: AdminAccount) => `${run}:${id}`;
 
 function send(action: ManyAction, account: AdminAccount, given: Values & { readonly run: string }) {
-  const { plan, amount, reason, run } = given;
+  const { plan, amount, cap, reason, run } = given;
   const { id } = account;
   if (action === 'plan') return cloud.adminChangeAccount(id, { plan });
+  if (action === 'cap') return cloud.adminChangeAccount(id, { spend_cap: cap === '' ? null : Number(cap) });
   if (action === 'resume') return letIn(account);
   if (action === 'suspend') return cloud.adminSuspendAccount(id, { reason });
   if (action === 'remove') return cloud.adminRemoveAccount(id, { reason });
@@ -67,7 +71,7 @@ interface ManyAccountsProps {
 }
 
 export function ManyAccounts({ action, accounts, onClose }: ManyAccountsProps) {
-  const [values, setValues] = useState<Values>({ plan: '', amount: 10, reason: '' });
+  const [values, setValues] = useState<Values>({ plan: '', amount: 10, cap: '', reason: '' });
   const queries = useQueryClient();
   const run = useRef(crypto.randomUUID().slice(0, 18));
   const { outcomes, isBusy, done, failed, start, stop } = useMany({
@@ -108,7 +112,7 @@ export function ManyAccounts({ action, accounts, onClose }: ManyAccountsProps) {
                 color={action === 'remove' || action === 'suspend' ? 'red.9' : 'petrol'}
                 disabled={action === 'plan' && values.plan === ''}
               >
-                {isBegun ? lists.again : words.actions[action](accounts.length)}
+                {isBegun ? lists.again : labelOf(action, accounts.length, values)}
               </Button>
             )}
           </Group>
@@ -116,6 +120,10 @@ export function ManyAccounts({ action, accounts, onClose }: ManyAccountsProps) {
       </form>
     </Dialog>
   );
+}
+
+function labelOf(action: ManyAction, count: number, { cap }: Values): string {
+  return action === 'cap' && cap === '' ? words.uncap(count) : words.actions[action](count);
 }
 
 interface FieldsProps {
@@ -136,6 +144,18 @@ function Fields({ action, values, onChange }: FieldsProps) {
         value={values.plan}
         onChange={(plan) => set({ plan: plan ?? '' })}
         allowDeselect={false}
+      />
+    );
+  if (action === 'cap')
+    return (
+      <NumberInput
+        data-autofocus
+        label={spendText.cap}
+        description={words.capLead}
+        min={0}
+        decimalScale={6}
+        value={values.cap}
+        onChange={(cap) => set({ cap })}
       />
     );
   if (action === 'resume') return <Text size="sm">{words.resumeLead}</Text>;

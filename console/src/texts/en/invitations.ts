@@ -37,8 +37,10 @@ export const invitations = {
   placesLead: 'How many accounts the link makes: 1 for one person, more for a class.',
   table: 'Table',
   tableLead:
-    'CSV with a header: username, email, label, plan, credits, account_expires_at; as many of these as you need.',
+    'CSV with a header: username, email, label, plan, credits, spend_cap, account_expires_at; as many of these as you need.',
   credits: 'Credits on top of the sign-up credits',
+  cap: 'Spend cap of each account, credits per month',
+  capLead: 'Its owner can only lower it. Empty: no cap.',
   days: 'Days until the link ends',
   made: (links: number) => (links === 1 ? 'The invitation' : `${links} invitations`),
   oneLead: 'Send this link. It is shown only now.',

@@ -5,10 +5,18 @@ const accounts = (value: number) => counted(value, 'account');
 
 export const manyAccounts = {
   accounts,
-  buttons: { plan: 'Plan', credits: 'Credits', suspend: 'Suspend', resume: 'Let in again', remove: 'Remove' },
+  buttons: {
+    plan: 'Plan',
+    credits: 'Credits',
+    cap: 'Spend cap',
+    suspend: 'Suspend',
+    resume: 'Let in again',
+    remove: 'Remove',
+  },
   titles: {
     plan: (value: number) => `Plan of ${accounts(value)}`,
     credits: (value: number) => `Credits of ${accounts(value)}`,
+    cap: (value: number) => `Spend cap of ${accounts(value)}`,
     suspend: (value: number) => `Suspend ${accounts(value)}?`,
     resume: (value: number) => `Let ${accounts(value)} in again?`,
     remove: (value: number) => `Remove ${accounts(value)}?`,
@@ -16,10 +24,16 @@ export const manyAccounts = {
   actions: {
     plan: (value: number) => `Change ${accounts(value)}`,
     credits: (value: number) => `Give to ${accounts(value)}`,
+    cap: (value: number) => `Set for ${accounts(value)}`,
     suspend: (value: number) => `Suspend ${accounts(value)}`,
     resume: (value: number) => `Let ${accounts(value)} in`,
     remove: (value: number) => `Remove ${accounts(value)}`,
   },
+  capLead:
+    'What each may spend in a calendar month (UTC). Its owner can only lower it. At the cap, machines and databases are ' +
+    'stopped, and nothing is deleted. Empty: no such cap.',
+  uncap: (value: number) => `End the cap of ${accounts(value)}`,
+  capped: (credits: string) => `Spend cap: ${credits} credits per month`,
   resumeLead:
     'Ends suspensions, and undoes removals that are not done yet. Accounts that are open already do not change.',
   removed: 'removed:',
