@@ -45,16 +45,37 @@ export class AuditLog {
   }
 
   /** Newest first; `before`: an id, or 0 for the first page. */
-  async *list(filter: AuditFilter, { before: first, limit }: { before: number; limit: number }) {
-    let last = first === 0 ? Number.MAX_SAFE_INTEGER : first;
-    for (let left = limit; left > 0; ) {
-      const before = last;
-      const rows = await this.#turns.read(() => this.#store.newest(filter.accountId, before, STEP));
-      for (const row of rows) {
-        if (!fits(row, filter)) continue;
-        yield describe(row);
-        if (--left === 0) return;
-      }
+  async *list(filter: AuditFilter, { before, limit }: { before: number; limit: number }) {
+    let left = limit;
+    for await (const row of this.#rows(filter.accountId, before === 0 ? Number.MAX_SAFE_INTEGER : before)) {
+      if (!fits(row, filter)) continue;
+      yield describe(row);
+      if (--left === 0) return;
+    }
+  }
+
+  async *#rows(accountId: number | null, before: number): AsyncGenerator<AuditRow> {
+    const store = this.#store;
+    if (accountId === null) {
+      yield* this.#pages(before, (last) => store.between(0, last, STEP));
+      return;
+    }
+    const { unindexedFrom } = await store.order();
+    if (unindexedFrom === null) {
+      yield* this.#pages(before, (last) => store.ofAccount(accountId, last, STEP));
+      return;
+    }
+    for await (const row of this.#pages(before, (last) => store.between(unindexedFrom, last, STEP)))
+      if (Number(row.account_id) === accountId) yield row;
+    const indexed = Math.min(before, unindexedFrom + 1);
+    yield* this.#pages(indexed, (last) => store.sealedOfAccount(accountId, last, STEP));
+  }
+
+  async *#pages(before: number, read: (before: number) => Promise<AuditRow[]>): AsyncGenerator<AuditRow> {
+    for (let last = before; ; ) {
+      const from = last;
+      const rows = await this.#turns.read(() => read(from));
+      yield* rows;
       if (rows.length < STEP) return;
       last = Number(rows.at(-1)?.id);
     }

@@ -40,8 +40,22 @@ export interface SealRow {
   readonly removed_at: number | null;
 }
 
+/**
+ * In SQLite ids are in the order of commits, so no row up to the last sealed id is without a seal.
+ * There an index has a row only once it is sealed: each entry of an index is a page more in the
+ * commit of the effect.
+ */
+export interface AuditOrder {
+  /** Rows above this id are only in the index of ids; 0: unknown; null: each row is in all indexes. */
+  readonly unindexedFrom: number | null;
+}
+
 const COLUMNS = `id, at, account_id, actor_id, actor, via, credential, address, agent, action, target, outcome,
   status, code, request_id, detail, times, seal`;
+
+/** Rows up to this id are sealed; 0: unknown. */
+const SEALED_TO = 'COALESCE((SELECT last_id FROM audit_seals ORDER BY id DESC LIMIT 1), 0)';
+const UNSEALED = `seal = 0 AND id > ${SEALED_TO}`;
 
 export class AuditStore {
   readonly #reads: Reads;
@@ -64,28 +78,44 @@ export class AuditStore {
     };
   }
 
-  /** Rows with an id below `before`, newest first; null: of every account. */
-  async newest(accountId: number | null, before: number, limit: number): Promise<AuditRow[]> {
-    if (accountId === null) {
-      const sql = `SELECT ${COLUMNS} FROM audit_rows WHERE id < ? ORDER BY id DESC LIMIT ?`;
-      return this.#reads.all<AuditRow>(sql, before, limit);
-    }
+  async order(): Promise<AuditOrder> {
+    const sql = `SELECT by_id, ${SEALED_TO} AS sealed_to FROM audit_order`;
+    const row = await this.#reads.get<{ by_id: number; sealed_to: number }>(sql);
+    return { unindexedFrom: Number(row?.by_id) === 1 ? Number(row?.sealed_to) : null };
+  }
+
+  /** Rows of every account with an id above `after` and below `before`, newest first. */
+  async between(after: number, before: number, limit: number): Promise<AuditRow[]> {
+    const sql = `SELECT ${COLUMNS} FROM audit_rows WHERE id > ? AND id < ? ORDER BY id DESC LIMIT ?`;
+    return this.#reads.all<AuditRow>(sql, after, before, limit);
+  }
+
+  /** Rows of an account with an id below `before`, newest first. */
+  async ofAccount(accountId: number, before: number, limit: number): Promise<AuditRow[]> {
     const sql = `SELECT ${COLUMNS} FROM audit_rows WHERE account_id = ? AND id < ? ORDER BY id DESC LIMIT ?`;
+    return this.#reads.all<AuditRow>(sql, accountId, before, limit);
+  }
+
+  /** The same, but only sealed ones. */
+  async sealedOfAccount(accountId: number, before: number, limit: number): Promise<AuditRow[]> {
+    const sql = `SELECT ${COLUMNS} FROM audit_rows WHERE account_id = ? AND seal > 0 AND id < ?
+                 ORDER BY id DESC LIMIT ?`;
     return this.#reads.all<AuditRow>(sql, accountId, before, limit);
   }
 
   /** The oldest rows without a seal. */
   async unsealed(limit: number): Promise<AuditRow[]> {
-    const sql = `SELECT ${COLUMNS} FROM audit_rows WHERE seal = 0 ORDER BY id LIMIT ?`;
+    const sql = `SELECT ${COLUMNS} FROM audit_rows WHERE ${UNSEALED} ORDER BY id LIMIT ?`;
     return this.#reads.all<AuditRow>(sql, limit);
   }
 
   async rowsOf(seal: number): Promise<AuditRow[]> {
-    return this.#reads.all<AuditRow>(`SELECT ${COLUMNS} FROM audit_rows WHERE seal = ? ORDER BY id`, seal);
+    const sql = `SELECT ${COLUMNS} FROM audit_rows WHERE seal = ? AND seal > 0 ORDER BY id`;
+    return this.#reads.all<AuditRow>(sql, seal);
   }
 
   async countUnsealed(): Promise<number> {
-    const sql = 'SELECT count(*) AS rows FROM audit_rows WHERE seal = 0';
+    const sql = `SELECT count(*) AS rows FROM audit_rows WHERE ${UNSEALED}`;
     return Number((await this.#reads.get<{ rows: number }>(sql))?.rows ?? 0);
   }
 
@@ -106,14 +136,16 @@ export class AuditStore {
     const { id, first_at, last_at, rows, bytes, digest, head, sealed_at } = seal;
     return [
       {
-        sql: `INSERT INTO audit_seals (id, first_at, last_at, rows, bytes, digest, head, sealed_at)
-              VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
-        params: [id, first_at, last_at, rows, bytes, digest, head, sealed_at],
+        // First: of two processes that seal the same number, one is refused before it looks at rows.
+        sql: `INSERT INTO audit_seals (id, first_at, last_at, rows, bytes, digest, head, sealed_at, last_id)
+              VALUES (?, ?, ?, ?, ?, ?, ?, ?, ? * (SELECT by_id FROM audit_order))`,
+        params: [id, first_at, last_at, rows, bytes, digest, head, sealed_at, lastId],
       },
       {
         // If a late row has an id in the range, the number of rows differs, and nothing is sealed.
-        sql: 'UPDATE audit_rows SET seal = ? WHERE seal = 0 AND id <= ?',
-        params: [id, lastId],
+        sql: `UPDATE audit_rows SET seal = ?
+              WHERE seal = 0 AND id <= ? AND id > COALESCE((SELECT last_id FROM audit_seals WHERE id = ?), 0)`,
+        params: [id, lastId, id - 1],
         expectChanges: rows,
       },
     ];
@@ -134,8 +166,9 @@ export class AuditStore {
   /** Its hash is kept, so that the chain can be verified. */
   removeRange(seal: number, at: number): Statement[] {
     return [
-      { sql: 'DELETE FROM audit_rows WHERE seal = ?', params: [seal] },
-      { sql: 'UPDATE audit_seals SET removed_at = ? WHERE id = ?', params: [at, seal] },
+      { sql: 'DELETE FROM audit_rows WHERE seal = ? AND seal > 0', params: [seal] },
+      // SQLite numbers rows from 1 again once the newest are gone.
+      { sql: 'UPDATE audit_seals SET removed_at = ?, last_id = 0 WHERE id = ?', params: [at, seal] },
     ];
   }
 }

@@ -14,13 +14,19 @@ import type { Route } from './route.ts';
 
 export interface Rule extends AuditRule {
   readonly kind: AuditKind;
+  /** Names of the params in the path. */
+  readonly params: readonly string[];
+  /** Members of the body whose names are logged when they are given; null: none are. */
+  readonly changed: readonly string[] | null;
 }
 
 /** The rule of a route. */
-export function auditRuleOf({ audit, method, changesNothing }: Route): Rule {
+export function auditRuleOf({ audit, method, changesNothing, path, body }: Route): Rule {
   const byMethod = method === 'GET' || changesNothing !== undefined ? 'none' : 'change';
-  if (audit === undefined) return { kind: byMethod };
-  return typeof audit === 'string' ? { kind: audit } : { kind: byMethod, ...audit };
+  const params = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name);
+  const changed = method === 'PATCH' ? Object.keys(schemaMembers(body)) : null;
+  const rule = typeof audit === 'string' ? { kind: audit } : audit;
+  return { kind: byMethod, ...rule, params, changed };
 }
 
 const MAX_DETAIL_BYTES = 2048;
@@ -91,11 +97,11 @@ export class AuditedCall {
   }
 
   #entry(outcome: AuditOutcome, status: number, answer: unknown): AuditEntry {
-    const { kind, target, account, detail = [] } = this.#rule;
+    const { kind, target, account } = this.#rule;
     const { params, body } = this.#request;
     const from = { params, body, answer };
     const given = givenBy(this.#request);
-    const named = target === undefined ? defaultTarget(this.#route, from) : memberOf(from, target);
+    const named = target === undefined ? defaultTarget(this.#rule, from) : memberOf(from, target);
     const whose = account === undefined ? undefined : Number(memberOf(from, account));
     const accountId =
       whose !== undefined && Number.isSafeInteger(whose) && whose > 0 ? whose : given.accountId;
@@ -109,7 +115,7 @@ export class AuditedCall {
       target: String(named ?? '').slice(0, MAX_TARGET),
       outcome,
       status,
-      detail: detailOf(this.#route, body, detail),
+      detail: detailOf(this.#rule, body),
     };
   }
 }
@@ -132,9 +138,8 @@ function textOf(from: From, path: AuditMember): string {
   return String(memberOf(from, path) ?? '');
 }
 
-function defaultTarget({ path }: Route, from: From): unknown {
-  const names = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name);
-  if (names.length > 0) return names.map((name) => textOf(from, `params.${name}`)).join('/');
+function defaultTarget({ params }: Rule, from: From): unknown {
+  if (params.length > 0) return params.map((name) => textOf(from, `params.${name}`)).join('/');
   const { answer } = from;
   if (typeof answer !== 'object' || answer === null) return '';
   const first = Object.keys(answer)[0] ?? '';
@@ -142,18 +147,17 @@ function defaultTarget({ path }: Route, from: From): unknown {
 }
 
 /** The logged members of the body, as JSON; for other changes, only their names. */
-function detailOf({ method, body: schema }: Route, body: unknown, members: readonly string[]): string {
+function detailOf({ detail = [], changed }: Rule, body: unknown): string {
   if (typeof body !== 'object' || body === null) return '';
   const given = body as Record<string, unknown>;
   const kept: Record<string, unknown> = {};
-  for (const name of members) if (name in given) kept[name] = given[name];
-  const known = schema === undefined ? [] : Object.keys(schemaMembers(schema));
-  if (method === 'PATCH') kept.changed = known.filter((name) => name in given);
+  for (const name of detail) if (name in given) kept[name] = given[name];
+  if (changed !== null) kept.changed = changed.filter((name) => name in given);
   const text = Object.keys(kept).length === 0 ? '' : JSON.stringify(kept);
   return Buffer.byteLength(text) <= MAX_DETAIL_BYTES ? text : '{"too_long":true}';
 }
 
-function schemaMembers(schema: object): Readonly<Record<string, unknown>> {
+function schemaMembers(schema: object = {}): Readonly<Record<string, unknown>> {
   return 'properties' in schema ? (schema.properties as Record<string, unknown>) : {};
 }
 
