@@ -220,6 +220,8 @@ export async function databasesPart(
     ],
     start: () => {
       void supervisor.check();
+      // Databases show at once that their engine is away.
+      void engines.readiness().catch(() => {});
       void move().catch(() => {});
     },
     /** Ends loads and copies in progress, then closes the engines. */
