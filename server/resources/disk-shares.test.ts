@@ -73,6 +73,24 @@ test('all accounts without granted credits together have half of the disk, the l
   await refused(shares.assertMayGrow(VICTIM, GIB));
 });
 
+test('an account that filled half of the disk alone is refused, and others have their shares', async () => {
+  const { disk, shares, kinds, over } = open();
+  kinds[0]?.set(ATTACKER, 51 * GIB);
+  disk.freeBytes = 49 * GIB;
+  assert.deepEqual(await over(), [ATTACKER]);
+  await refused(shares.assertMayGrow(ATTACKER, 1));
+  await shares.assertMayGrow(VICTIM, 12 * GIB);
+  await refused(shares.assertMayGrow(VICTIM, GIB));
+});
+
+test('a little is had by each account, also when the shares of all are taken', async () => {
+  const { disk, shares, kinds } = open();
+  disk.freeBytes = 10 * GIB;
+  for (let id = 10; id < 15; id++) kinds[0]?.set(id, 11 * GIB);
+  await shares.assertMayGrow(VICTIM, GIB);
+  await refused(shares.assertMayGrow(VICTIM, GIB));
+});
+
 test('with 100 percent nobody keeps to a share', async () => {
   const { disk, shares, kinds, over } = open(100);
   disk.freeBytes = GIB;

@@ -29,6 +29,8 @@ export interface DiskSharesDeps {
 const GIB = 2 ** 30;
 /** At least this many accounts are needed to fill the share. */
 const ACCOUNTS_TO_FILL = 4;
+/** So much of its share an account has in any case, while there is any space. */
+const SMALL = 1 / 8;
 /** Every account has room for a machine, also on a small disk. */
 const LEAST_BYTES = GIB;
 /** The bytes of all are counted this often, ms, and only while the disk fills. */
@@ -67,7 +69,7 @@ export class DiskShares {
     const shares = this.#shares(0);
     if (shares === null) return NOBODY;
     const { held } = await this.#known();
-    const allBytes = sumOf(held);
+    const allBytes = sumOf(held, shares);
     const most = [...held.values()].reduce((largest, bytes) => Math.max(largest, bytes), 0);
     const isOver = (bytes: number) =>
       bytes > shares.eachBytes || (allBytes > shares.allBytes && 2 * bytes > most);
@@ -91,8 +93,10 @@ export class DiskShares {
     const { held, trusted } = await this.#known();
     if (trusted.has(accountId)) return undefined;
     const ownBytes = held.get(accountId) ?? 0;
-    if (ownBytes + bytes > shares.eachBytes || sumOf(held) + bytes > shares.allBytes)
-      throw shareTaken(ownBytes, shares);
+    const wantedBytes = ownBytes + bytes;
+    const isLarge = wantedBytes > shares.eachBytes * SMALL;
+    const isFull = sumOf(held, shares) + bytes > shares.allBytes;
+    if (wantedBytes > shares.eachBytes || (isLarge && isFull)) throw shareTaken(ownBytes, shares);
     return held;
   }
 
@@ -126,8 +130,9 @@ export class DiskShares {
   }
 }
 
-function sumOf(held: ReadonlyMap<number, number>): number {
-  return [...held.values()].reduce((sum, bytes) => sum + bytes, 0);
+/** One that had filled the disk before there were shares takes nobody else's. */
+function sumOf(held: ReadonlyMap<number, number>, { eachBytes }: Shares): number {
+  return [...held.values()].reduce((sum, bytes) => sum + Math.min(bytes, eachBytes), 0);
 }
 
 function shareTaken(ownBytes: number, { eachBytes }: Shares): AppError {
