@@ -130,7 +130,7 @@ export class DiskShares {
   }
 }
 
-/** One that had filled the disk before there were shares takes nobody else's. */
+/** An account that had filled the disk before there were shares takes nobody else's. */
 function sumOf(held: ReadonlyMap<number, number>, { eachBytes }: Shares): number {
   return [...held.values()].reduce((sum, bytes) => sum + Math.min(bytes, eachBytes), 0);
 }
