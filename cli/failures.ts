@@ -61,15 +61,15 @@ export function tell(error: unknown): Told {
     // The message of the field repeats the main message.
     const more = error.fields.filter(({ message }) => !error.message.includes(message));
     const fields = more.map(({ field, message }) => `  ${field}: ${message}`);
-    const why = error.code === 'no_answer' ? whyNoAnswer(error) : error.hint;
-    const hint = why === undefined ? [] : [`  ${asCommands(why)}`];
+    const why = error.code === 'no_answer' ? whyNoAnswer(error) : (error.hint ?? HINTS.get(error.code));
+    const hint = why === undefined ? [] : hintLines(why);
     const id = error.requestId === undefined ? [] : [`  request ${error.requestId}`];
     return { exitCode: exitCodeOf(error.status), lines: [error.message, ...fields, ...hint, ...id] };
   }
   if (error instanceof ClientError) {
     return {
       exitCode: error.exitCode,
-      lines: [error.message, ...(error.hint === undefined ? [] : [`  ${asCommands(error.hint)}`])],
+      lines: [error.message, ...(error.hint === undefined ? [] : hintLines(error.hint))],
     };
   }
   const { message, code, path } = error as NodeJS.ErrnoException;
@@ -81,6 +81,19 @@ export function tell(error: unknown): Told {
   return { exitCode: EXIT.failure, lines: [message ?? String(error)] };
 }
 
+function hintLines(hint: string): string[] {
+  return asCommands(hint)
+    .split('\n')
+    .map((line) => `  ${line}`);
+}
+
+/** A key of a profile ends by itself, so this is what most people meet one day. */
+export const SIGN_IN_AGAIN =
+  'Keys end after the days that login chose. Sign in again: cloudlet login URL (cloudlet profile ls: its address)';
+
+/** Hints that the cloud does not give, because it does not know this program. */
+const HINTS: ReadonlyMap<CloudError['code'], string> = new Map([['invalid_api_key', SIGN_IN_AGAIN]]);
+
 const CERTIFICATE = /CERT|SELF_SIGNED|UNABLE_TO|ISSUER/;
 
 /** The reason that the connection gives, in place of a hint that fits all; undefined: neither. */
@@ -90,11 +103,24 @@ function whyNoAnswer({ cause, hint }: CloudError): string | undefined {
   const { code = '', message } = failed as NodeJS.ErrnoException;
   if (/wrong version number|packet length too long/i.test(message))
     return 'The address speaks http, not https: cloudlet login http://…, or CLOUDLET_URL=http://…';
+  return certificateHint(failed) ?? (code === '' ? hint : `${message || code}. ${hint ?? ''}`.trim());
+}
+
+/** The way on for a certificate that is not accepted; undefined: it is another failure. */
+export function certificateHint(failed: unknown): string | undefined {
+  const { code = '', message = '' } = failed as NodeJS.ErrnoException;
   if (code === 'CERT_NOT_YET_VALID' || code === 'CERT_HAS_EXPIRED')
     return `The certificate is out of its time (${message}): compare the clock of this computer`;
-  if (CERTIFICATE.test(code))
-    return `The certificate is not accepted (${message}): NODE_EXTRA_CA_CERTS=FILE names your own authority`;
-  return code === '' ? hint : `${message || code}. ${hint ?? ''}`.trim();
+  if (code === 'ERR_TLS_CERT_ALTNAME_INVALID')
+    return `The certificate is for another name (${message}): use the address that it names`;
+  if (!CERTIFICATE.test(code)) return undefined;
+  return [
+    `The certificate is not accepted (${message}). If it is your own, or your own authority's, name its file:`,
+    '    NODE_EXTRA_CA_CERTS=cloud.pem cloudlet …',
+    '  A self-signed one can be fetched; compare its fingerprint with the one on the server:',
+    '    openssl s_client -connect HOST:443 </dev/null | openssl x509 >cloud.pem',
+    '    openssl x509 -noout -fingerprint -sha256 -in cloud.pem',
+  ].join('\n');
 }
 
 /** API calls in hints of the server, as commands; `…` is an id. */

@@ -85,16 +85,24 @@ export async function objectNamed(
   return undefined;
 }
 
-/** The error for a location without objects, with a hint of the likely intent. */
-export async function nothingAt(call: Invocation, location: RemoteLocation): Promise<ClientError> {
-  const what = isAboutMany(location, call) ? 'no objects' : 'no object';
-  return new ClientError(`${what} at ${shown(location)}`, EXIT.notFound, await hintFor(call, location));
+/** The error for a location without objects, with a hint of the intent. `isMany`: a folder is meant. */
+export async function nothingAt(
+  call: Invocation,
+  location: RemoteLocation,
+  isMany: boolean = isAboutMany(location, call),
+): Promise<ClientError> {
+  const what = isMany ? 'no objects' : 'no object';
+  const hint = await hintFor(call, location, isMany);
+  return new ClientError(`${what} at ${shown(location)}`, EXIT.notFound, hint);
 }
 
-async function hintFor(call: Invocation, location: RemoteLocation): Promise<string | undefined> {
+async function hintFor(
+  call: Invocation,
+  location: RemoteLocation,
+  isMany: boolean,
+): Promise<string | undefined> {
   const { bucket, key } = location;
   if (key === '' || hasWildcards(location, call)) return undefined;
-  const isMany = isAboutMany(location, call);
   for await (const entry of (await s3Of(call)).list(bucket, isMany ? key : folderKey(key))) {
     if (!('object' in entry)) return undefined;
     if (!isMany) return 'A folder has that name: use -r';

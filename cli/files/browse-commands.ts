@@ -192,12 +192,21 @@ async function list(call: Invocation): Promise<void> {
   if (options.has('versions')) return listVersions(call, location);
   const named = await objectNamed(call, location);
   if (named !== undefined) printEntry(call, { name: named.key, object: named });
+  let isThere = named !== undefined;
   const { prefix, has } = below(location, call);
   const delimiter = options.has('recursive') || hasWildcards(location, call) ? '' : '/';
   for await (const entry of (await s3Of(call)).list(location.bucket, prefix, delimiter)) {
     if ('prefix' in entry) printEntry(call, { name: entry.prefix });
-    else if (has(entry.object.key)) printEntry(call, { name: entry.object.key, object: entry.object });
+    else if (!has(entry.object.key)) continue;
+    else printEntry(call, { name: entry.object.key, object: entry.object });
+    isThere = true;
   }
+  if (!isThere) await refuseNothing(call, location);
+}
+
+/** An empty bucket is listed as such; a folder or pattern without an object is a slip, as for files. */
+async function refuseNothing(call: Invocation, location: RemoteLocation): Promise<void> {
+  if (location.key !== '') throw await nothingAt(call, location, true);
 }
 
 /** Lines of a fixed width, so that a list of any length can be printed as it arrives. */
@@ -225,13 +234,19 @@ function timeText(iso: string): string {
 /** Includes versions of the object with that name. */
 async function listVersions(call: Invocation, location: RemoteLocation): Promise<void> {
   const { bucket, key } = location;
+  let isThere = false;
   if (key !== folderKey(key) && !hasWildcards(location, call)) {
     for await (const version of (await s3Of(call)).versions(bucket, key)) {
       if (version.key !== key) break;
       printVersion(call, version);
+      isThere = true;
     }
   }
-  for await (const version of versionsAt(call, location)) printVersion(call, version);
+  for await (const version of versionsAt(call, location)) {
+    printVersion(call, version);
+    isThere = true;
+  }
+  if (!isThere) await refuseNothing(call, location);
 }
 
 function printVersion({ output }: Invocation, each: ListedVersion): void {
@@ -268,6 +283,7 @@ async function tree(call: Invocation): Promise<void> {
     before = folders;
     [count, bytes] = [count + 1, bytes + size];
   }
+  if (count === 0) await refuseNothing(call, location);
   call.output.note(`${counted(count, 'object')}, ${sizeText(bytes)}`);
 }
 

@@ -5,7 +5,7 @@ import { Agent, type ClientRequest, request as httpRequest, type IncomingMessage
 import { request as httpsRequest, Agent as TlsAgent } from 'node:https';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pathOf, queryText, type Signer, signedHeaders } from '../../libs/s3-wire/index.ts';
-import { ClientError, EXIT } from '../failures.ts';
+import { ClientError, certificateHint, EXIT } from '../failures.ts';
 import { meant } from '../nearest.ts';
 import { isProxied, proxyEnvironment } from '../proxies.ts';
 import type { S3Keys } from '../sign-in/profiles.ts';
@@ -19,6 +19,8 @@ const LONGEST_ASKED_MS = 60_000;
 /** A connection without traffic for this long is aborted. */
 const IDLE_MS = 60_000;
 const READ_BYTES = 512 * 1024;
+/** From this on, the clock of this computer is blamed for a refusal: S3 refuses at 15 minutes. */
+const CLOCK_MS = 5 * 60_000;
 /** A page has 1,000 entries with names of at most 1 KiB, each byte of which may take three characters. */
 const MAX_ANSWER_BYTES = 16 * 2 ** 20;
 
@@ -81,6 +83,10 @@ export class Requests {
       } catch (error) {
         if (error instanceof S3Failure && error.code === 'NoSuchBucket')
           throw await this.#noBucket(asked, error);
+        if (attempt === 1 && error instanceof S3Failure && error.isClockWrong) {
+          asked.onSent?.(0);
+          continue;
+        }
         if (attempt === ATTEMPTS || !mayPass(error)) throw unreachable(error, this.keys.endpoint);
         asked.onSent?.(0);
         await sleep(pauseOf(error, attempt));
@@ -101,6 +107,7 @@ export class Requests {
   async #open(asked: S3Request): Promise<IncomingMessage> {
     const { method, bucket, key, query = {}, headers = {}, body } = asked;
     const path = bucket === undefined ? '/' : pathOf(bucket, key);
+    const lackedMs = clockLacksMs;
     const signed = signedHeaders({ method, path, query, headers }, this.#url.host, signerWith(this.keys));
     if (body !== undefined || method === 'PUT' || method === 'POST')
       signed['content-length'] = String(lengthOf(body));
@@ -123,16 +130,28 @@ export class Requests {
     const text = await textOf(response);
     const { status, headers: given } = answerOf(response, '');
     const failure = readFailure(status, text, given['x-amz-request-id']);
-    throw Object.assign(failure, { retryAfter: Number(given['retry-after'] ?? Number.NaN) });
+    if (status === 403) setClockBy(given.date);
+    // Another request may have set the clock meanwhile.
+    const isClockWrong = status === 403 && clockLacksMs !== lackedMs;
+    throw Object.assign(failure, { isClockWrong, retryAfter: Number(given['retry-after'] ?? Number.NaN) });
   }
 }
 
 /** A cloud has one region and accepts any name. */
 const REGION = 'us-east-1';
 
-/** Signs a request when it is sent. */
+/** Milliseconds that the clock of this computer lacks, by the cloud's answers; 0 while they agree. */
+let clockLacksMs = 0;
+
+/** Signs a request when it is sent, by the cloud's time where this computer's is known to be wrong. */
 export function signerWith({ access_key_id: accessKeyId, secret_access_key: secret }: S3Keys): Signer {
-  return { accessKeyId, secret, region: REGION, nowMs: Date.now() };
+  return { accessKeyId, secret, region: REGION, nowMs: Date.now() + clockLacksMs };
+}
+
+/** Takes the time from a refusal, as SDKs do, where it differs enough to be the reason. */
+function setClockBy(date: string | undefined): void {
+  const lacksMs = Date.parse(date ?? '') - Date.now();
+  if (Math.abs(lacksMs - clockLacksMs) >= CLOCK_MS) clockLacksMs = lacksMs;
 }
 
 /** The whole body. Throws ClientError if it is longer than any response of S3. */
@@ -203,7 +222,8 @@ function pauseOf(error: unknown, attempt: number): number {
 function unreachable(error: unknown, endpoint: string): unknown {
   const { code, message, syscall } = error as NodeJS.ErrnoException;
   if (error instanceof ClientError || LOCAL.has(syscall ?? '')) return error;
-  return new ClientError(`${endpoint} does not answer: ${message || code}`, EXIT.unavailable);
+  const hint = certificateHint(error);
+  return new ClientError(`${endpoint} does not answer: ${message || code}`, EXIT.unavailable, hint);
 }
 
 const LOCAL = new Set(['open', 'read', 'stat']);

@@ -1,19 +1,29 @@
 /** A refusal of the S3 endpoint. */
 import { readXml, textOf, type XmlElement } from '../../libs/s3-wire/index.ts';
-import { ClientError, exitCodeOf } from '../failures.ts';
+import { ClientError, EXIT, type ExitCode, exitCodeOf, SIGN_IN_AGAIN } from '../failures.ts';
 
 export class S3Failure extends ClientError {
   readonly status: number;
   /** `NoSuchKey`, …; for a response without a body, the status. */
   readonly code: string;
+  /** The clock of this computer was wrong, and is set by the answer for the next request. */
+  readonly isClockWrong: boolean = false;
 
   constructor(told: { status: number; code: string; message: string; requestId: string | undefined }) {
     const { status, code, message, requestId } = told;
-    super(message, exitCodeOf(status), requestId === undefined ? undefined : `request ${requestId}`);
+    const known = Object.hasOwn(KNOWN, code) ? KNOWN[code] : undefined;
+    const id = requestId === undefined ? undefined : `request ${requestId}`;
+    super(message, known?.exitCode ?? exitCodeOf(status), known?.hint ?? id);
     this.status = status;
     this.code = code;
   }
 }
+
+/** Ways on where the message alone names none. */
+const KNOWN: Readonly<Record<string, { readonly hint: string; readonly exitCode: ExitCode }>> = {
+  InvalidAccessKeyId: { hint: SIGN_IN_AGAIN, exitCode: EXIT.signIn },
+  RequestTimeTooSkewed: { hint: 'Set the clock of this computer', exitCode: EXIT.forbidden },
+};
 
 const WITHOUT_BODY: Readonly<Record<number, string>> = {
   403: 'access denied',

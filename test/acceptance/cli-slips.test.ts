@@ -1,13 +1,18 @@
 /** Slips at the client's command line: each is answered with what was meant, and nothing is harmed. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
 import { createReadStream, lstatSync, writeFileSync } from 'node:fs';
+import { request } from 'node:http';
+import { createServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { after, before, describe, test } from 'node:test';
 import { notInstalled } from '../../scripts/installed.ts';
 import { Client } from '../harness/client.ts';
 import { CloudProcess } from '../harness/cloud-process.ts';
+import { selfSigned } from '../harness/self-signed.ts';
 import { CliUser } from './cli-kit.ts';
 
 const cloud = await CloudProcess.start();
@@ -72,6 +77,44 @@ test('an object that is not there is named', async () => {
   assert.match(await user.fails(5, ['cat', 's3://photos/none']), /no object at s3:\/\/photos\/none/);
 });
 
+test('a list of what is not there fails, and one of an empty bucket does not', async () => {
+  const none = ['s3://photos/none', 's3://photos/none/', 's3://photos/*.jpg'];
+  for (const path of none)
+    for (const args of [['ls'], ['ls', '-r'], ['ls', '--versions'], ['tree']]) {
+      const said = await user.run([...args, path]);
+      assert.deepEqual([said.code, args[0] === 'tree' || said.stdout === ''], [5, true], `${args} ${path}`);
+      assert.match(said.stderr, /no objects at s3:\/\/photos\//);
+    }
+  assert.match(await user.fails(5, ['ls', 's3://photos/a']), /such as s3:\/\/photos\/a\.txt; .* add \*\*/);
+  await api.call('/api/buckets', { json: { name: 'bare' } });
+  for (const args of [['ls'], ['ls', '-r'], ['ls', '--versions']])
+    assert.equal(await user.ok([...args, 's3://bare']), '');
+  assert.match(await user.ok(['tree', 's3://bare']), /^s3:\/\/bare\/\n/);
+  assert.equal(await user.ok(['du', '--json', 's3://photos/none']), '{"objects":0,"bytes":0}\n');
+});
+
+test('a clock that is wrong by an hour harms nothing', async () => {
+  for (const ms of [3_600_000, -3_600_000]) {
+    const late = `const real = Date.now; Date.now = () => real() + ${ms}`;
+    const env = { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(late)}` };
+    await user.ok(['stat', 's3://photos/a.txt'], { env });
+    await user.ok(['cp', 'f.txt', `s3://photos/clock${ms}`], { env, ...here });
+    assert.equal(await user.ok(['cat', `s3://photos/clock${ms}`], { env }), 'x');
+  }
+});
+
+test('a key that has ended says how to sign in again, with the code of not signed in', async () => {
+  const ended = await CliUser.signedIn(cloud.api);
+  after(() => ended.remove());
+  const [key] = (await ended.ok(['key', 'ls', '--json'])).trim().split('\n');
+  const other = new Client(cloud.api, ended.key);
+  await other.call(`/api/account/access-keys/${JSON.parse(String(key)).id}`, { method: 'DELETE' });
+  for (const args of [['whoami'], ['ls', 's3://photos'], ['cat', 's3://photos/a.txt']]) {
+    const said = await ended.fails(3, args);
+    assert.match(said, /\n {2}Keys end after .* cloudlet login URL/, args.join(' '));
+  }
+});
+
 test('a bucket that is not empty is said with the commands that empty it', async () => {
   const said = await user.fails(6, ['rb', 's3://photos']);
   assert.match(said, /s3:\/\/photos is not empty.*\n {2}cloudlet rm -r s3:\/\/photos removes the objects/);
@@ -106,6 +149,35 @@ test('a cloud that is not reached is answered with the reason', async () => {
     user.fails(8, ['whoami'], { env: { CLOUDLET_URL: url, CLOUDLET_API_KEY: 'k' } });
   assert.match(await there(cloud.api.replace('http:', 'https:')), /speaks http, not https/);
   assert.match(await there('http://127.0.0.1:59999'), /ECONNREFUSED 127\.0\.0\.1:59999/);
+});
+
+test('a certificate of one’s own is answered with what makes it accepted', {
+  skip: notInstalled('openssl'),
+}, async () => {
+  const { key, cert, certFile } = selfSigned(user.home);
+  const onward = new URL(cloud.api);
+  const front = createServer({ key, cert }, (incoming, answer) => {
+    const { method, url: path, headers } = incoming;
+    const asked = request({ hostname: onward.hostname, port: onward.port, method, path, headers });
+    asked.on('response', (response) => {
+      answer.writeHead(response.statusCode ?? 0, response.headers);
+      response.pipe(answer);
+    });
+    incoming.pipe(asked);
+  }).listen(0, '127.0.0.1');
+  after(() => front.close());
+  await once(front, 'listening');
+  const url = `https://127.0.0.1:${(front.address() as AddressInfo).port}`;
+  const env = { CLOUDLET_URL: url, CLOUDLET_API_KEY: user.key };
+  const said = await user.fails(8, ['whoami'], { env });
+  assert.match(said, /self-signed certificate.*\n {6}NODE_EXTRA_CA_CERTS=cloud\.pem cloudlet/);
+  assert.match(said, /openssl s_client -connect HOST:443 .*\n {6}openssl x509 -noout -fingerprint/);
+  const s3 = { CLOUDLET_S3_URL: url, CLOUDLET_ACCESS_KEY_ID: 'a', CLOUDLET_SECRET_ACCESS_KEY: 'b' };
+  assert.match(
+    await user.fails(8, ['ls', 's3://photos'], { env: { ...env, ...s3 } }),
+    /does not answer.*\n.*\n {6}NODE_EXTRA_CA_CERTS=cloud\.pem/,
+  );
+  assert.match(await user.ok(['whoami'], { env: { ...env, NODE_EXTRA_CA_CERTS: certFile } }), /@/);
 });
 
 describe('a download into', { skip: notInstalled('mkfifo') }, () => {
