@@ -21,6 +21,13 @@ const TEMPLATE = /^template[01]$/;
 /** Statements that are content of a database. */
 const CONTENT = new Set(['copy', 'create', 'insert']);
 
+/**
+ * How pg_dump empties the path. Its own text has full names; but functions of the user, which indexes,
+ * checks, triggers, generated columns and materialized views call, often rely on the path.
+ */
+const EMPTY_PATH =
+  /^select\s+(?:pg_catalog\.)?set_config\s*\(\s*'search_path'\s*,\s*''\s*,\s*false\s*\)\s*;?$/i;
+
 /** Statements that begin or end a transaction, and their first words. */
 const TRANSACTION = new Set(['abort', 'begin', 'commit', 'end', 'rollback', 'start']);
 const OWN_TRANSACTION =
@@ -100,7 +107,7 @@ export class DumpFilter extends Transform implements StatementJudge {
 
   asksAbout(word: string): boolean {
     const { lenient, isOneTransaction } = this.#options;
-    if (isOneTransaction === true && TRANSACTION.has(word)) return true;
+    if (word === 'select' || (isOneTransaction === true && TRANSACTION.has(word))) return true;
     if (lenient === undefined) return false;
     const isKnown = this.#hasContent && this.#filled === this.#section;
     return lenient.refused.asksAbout(word) || (CONTENT.has(word) && !isKnown);
@@ -109,6 +116,7 @@ export class DumpFilter extends Transform implements StatementJudge {
   statement(text: string, line: number): string | null {
     const { lenient, isOneTransaction } = this.#options;
     if (isOneTransaction === true && OWN_TRANSACTION.test(text)) return withinOurs(text, line);
+    if (EMPTY_PATH.test(text)) return 'RESET search_path;';
     if (lenient === undefined) return null;
     if (this.#section !== null && TEMPLATE.test(this.#section)) {
       const reason = `it concerns ${this.#section}, the template of new databases`;

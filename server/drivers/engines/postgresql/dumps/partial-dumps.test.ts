@@ -94,4 +94,55 @@ describe('a load into PostgreSQL', { skip: noPostgresql }, () => {
     await assert.rejects(rows('INSERT INTO todos (name) VALUES (1)'), { code: '23502' });
     await assert.rejects(load(`CREATE TABLE public.a (x geo.point);`), /schema "geo" does not exist/);
   });
+
+  test('keeps the path of names, which functions in indexes, checks and views rely on', async () => {
+    // pg_dump writes full names everywhere but in the texts of functions.
+    const dump = `SET statement_timeout = 0;
+SELECT pg_catalog.set_config('search_path', '', false);
+SET check_function_bodies = false;
+CREATE FUNCTION public.lower_name(text) RETURNS text LANGUAGE sql IMMUTABLE AS $_$ SELECT tidy($1) $_$;
+CREATE FUNCTION public.tidy(text) RETURNS text LANGUAGE sql IMMUTABLE AS $_$ SELECT lower(trim($1)) $_$;
+CREATE FUNCTION public.is_known(integer) RETURNS boolean LANGUAGE plpgsql AS $_$
+BEGIN RETURN EXISTS (SELECT FROM kinds WHERE id = $1); END $_$;
+CREATE TABLE public.kinds (id integer);
+CREATE TABLE public.goods (
+    kind integer,
+    name text,
+    low text GENERATED ALWAYS AS (public.lower_name(name)) STORED,
+    CONSTRAINT known CHECK (public.is_known(kind))
+);
+CREATE MATERIALIZED VIEW public.words AS
+ SELECT public.lower_name(goods.name) AS word FROM public.goods
+  WITH NO DATA;
+COPY public.kinds (id) FROM stdin;
+7
+\\.
+COPY public.goods (kind, name) FROM stdin;
+7	 Tea
+\\.
+CREATE INDEX by_name ON public.goods USING btree (public.lower_name(name));
+REFRESH MATERIALIZED VIEW public.words;
+`;
+    const { signal } = new AbortController();
+    const found = async (sql: string) => {
+      const reader = await connect(fixture.engine, own, SECRET);
+      return (await reader.query(sql).finally(() => reader.end())).rows;
+    };
+    const strictly = (text: string) =>
+      fixture.engine.load(own, Readable.from([Buffer.from(text)]), { signal });
+    for (const loaded of [load, strictly]) {
+      await loaded('CREATE TABLE public.other (a integer);');
+      const leftOut = await loaded(dump);
+      assert.equal(leftOut?.count ?? 0, 0);
+      assert.deepEqual(await found('SELECT low, word FROM goods, words'), [{ low: 'tea', word: 'tea' }]);
+    }
+    const rows = `SET statement_timeout = 0;
+SELECT pg_catalog.set_config('search_path', '', false);
+COPY public.goods (kind, name) FROM stdin;
+7	Oil
+\\.
+`;
+    await fixture.engine.load(own, Readable.from([Buffer.from(rows)]), { signal, adding: () => {} });
+    assert.equal((await found('SELECT FROM goods')).length, 2);
+  });
 });
