@@ -99,6 +99,8 @@ export interface S3Operation {
   readonly versionAction?: Action;
   /** Reads an existing object, whose ACL and tags affect access. */
   readonly reads?: true;
+  /** The one who began the upload may, unless the policy denies it; the operation checks that. */
+  readonly byInitiator?: true;
   /** The operation checks access itself, for each name. */
   readonly decides?: true;
   /** It creates the bucket of the request. */

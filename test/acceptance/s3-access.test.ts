@@ -364,6 +364,26 @@ describe('attackers', () => {
     await s3.ok('GET', `/${bucket}/big`, { query: `uploadId=${uploadId}` });
   });
 
+  test('list and abort the uploads that they began with the right to upload alone, unless that is denied', async () => {
+    const bucket = await newBucket();
+    const allowed = statement(bucket, toOther({ Action: 's3:PutObject' }));
+    await setPolicy(s3, bucket, policy(allowed));
+    const [mine, theirs] = [await newUpload(s3, `/${bucket}/m`), await newUpload(stranger, `/${bucket}/t`)];
+    const of = (uploadId: string) => ({ query: `uploadId=${uploadId}` });
+    await stranger.ok('GET', `/${bucket}/t`, of(theirs));
+    for (const method of ['GET', 'DELETE']) {
+      await stranger.refused(403, 'AccessDenied', [method, `/${bucket}/m`, of(mine)]);
+      await stranger.refused(403, 'AccessDenied', [method, `/${bucket}/t`, of('none')]);
+      assertRefused(await anonymously(cloud.data, method, `/${bucket}/t`, of(theirs)), 403, 'AccessDenied');
+    }
+    const denied = statement(bucket, toOther({ Effect: 'Deny', Action: 's3:*Upload*' }));
+    await setPolicy(s3, bucket, policy(allowed, denied));
+    for (const method of ['GET', 'DELETE'])
+      await stranger.refused(403, 'AccessDenied', [method, `/${bucket}/t`, of(theirs)]);
+    await setPolicy(s3, bucket, policy(allowed));
+    await stranger.ok('DELETE', `/${bucket}/t`, of(theirs));
+  });
+
   test('of a suspended owner get nothing, whatever he allowed', async () => {
     const account = await new Client(cloud.api).register();
     const suspended = await newS3(cloud.data, new Client(cloud.api, account.api_key));

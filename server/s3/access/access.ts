@@ -216,7 +216,7 @@ type Wanted = Pick<S3Operation, 'action' | 'permission' | 'versionAction'>;
 
 /** Throws S3Error AccessDenied, and the errors of finding the object. */
 export async function authorize(call: S3Call, operation: S3Operation): Promise<void> {
-  const { permission, decides, reads, level } = operation;
+  const { permission, decides, reads, level, byInitiator } = operation;
   const { access, caller } = call.who;
   const { target } = call.what;
   if (caller.via !== NOBODY.via && !permits(caller, permission)) {
@@ -230,11 +230,13 @@ export async function authorize(call: S3Call, operation: S3Operation): Promise<v
   if (decides === true) return;
   if (reads === true) return authorizeContent(call, operation);
   const requested = level === 'object' ? requestedTags(call.what.headers) : undefined;
-  access.assert({
+  const asked = {
     ...wantedOf(call.what, operation),
     key: target.key ?? undefined,
     requestedTags: requested,
-  });
+  };
+  if (byInitiator === true && access.decide(asked).reason === 'nothing') return;
+  access.assert(asked);
 }
 
 /** Decides about the object of the request; call.content is then that object. */

@@ -9,6 +9,7 @@ import {
   S3Error,
   xmlDocument,
 } from '../../../libs/s3-wire/index.ts';
+import type { BucketRow } from '../../storage/buckets/buckets.ts';
 import { MAX_PARTS } from '../../storage/uploads/part-uploads.ts';
 import { newAcl } from '../access/new-acl.ts';
 import { namesIn } from '../buckets/list-operations.ts';
@@ -95,6 +96,7 @@ export const PART_OPERATIONS: readonly S3Operation[] = [
     ...WRITE,
     name: 'AbortMultipartUpload',
     action: 's3:AbortMultipartUpload',
+    byInitiator: true,
     method: 'DELETE',
     query: ['uploadId'],
     run: abort,
@@ -103,6 +105,7 @@ export const PART_OPERATIONS: readonly S3Operation[] = [
     ...OBJECT,
     name: 'ListParts',
     action: 's3:ListMultipartUploadParts',
+    byInitiator: true,
     method: 'GET',
     query: ['uploadId'],
     permission: 'storage:read',
@@ -288,9 +291,24 @@ async function complete(call: S3Call): Promise<S3Answer> {
   };
 }
 
+/** The upload of the request, for whoever began it or may do that to uploads. Throws S3Error AccessDenied. */
+async function begunUpload(
+  call: S3Call,
+  bucket: BucketRow,
+  asked: Pick<S3Operation, 'action' | 'permission'>,
+) {
+  const row = await call.tools.storage.partUploads.find(bucket, namedUpload(call)).catch((error) => {
+    // Others do not learn which uploads there are.
+    accessOf(call).assert({ ...asked, key: keyOf(call.what) });
+    throw error;
+  });
+  assertInitiator(call, row);
+  return row;
+}
+
 async function abort(call: S3Call): Promise<S3Answer> {
   const bucket = await bucketOf(call);
-  assertInitiator(call, await call.tools.storage.partUploads.find(bucket, namedUpload(call)));
+  await begunUpload(call, bucket, { action: 's3:AbortMultipartUpload', permission: 'storage:append' });
   await call.tools.storage.partUploads.abort(call, bucket, namedUpload(call));
   return { status: 204 };
 }
@@ -298,8 +316,8 @@ async function abort(call: S3Call): Promise<S3Answer> {
 async function listParts(call: S3Call): Promise<S3Answer> {
   const name = namesIn(call.what);
   const bucket = await bucketOf(call);
-  const row = await call.tools.storage.partUploads.find(bucket, namedUpload(call));
-  assertInitiator(call, row);
+  const asked = { action: 's3:ListMultipartUploadParts', permission: 'storage:read' } as const;
+  const row = await begunUpload(call, bucket, asked);
   call.tools.storage.objects.assertMayWrite(call.principal, bucket, row.name);
   const { algorithm, type, isAsked } = announcedOf(row);
   const limit = numberOf(call, 'max-parts', { max: PARTS_SHOWN, absent: PARTS_SHOWN });
