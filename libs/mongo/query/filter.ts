@@ -24,6 +24,8 @@ export interface FilterScope {
   readonly collation?: Collation | null;
   /** Set for a query that an index may serve: receives the name of an operator that requires one. */
   readonly special?: { name: string | null } | undefined;
+  /** The filter is for elements of an array, and may name the fields of a reference (DBRef). */
+  readonly isElement?: boolean;
 }
 
 /** Tested against all values at the end of a path. */
@@ -42,7 +44,7 @@ export function compileFilter(filter: Document, scope: FilterScope = {}): Filter
 }
 
 function compileTerm(name: string, value: unknown, scope: FilterScope): Filter {
-  if (!name.startsWith('$')) {
+  if (!name.startsWith('$') || (scope.isElement === true && OF_REFERENCE.has(name))) {
     const path = name.split('.');
     const condition = compileValue(value, scope);
     return (document) => condition(leavesAt(document, path));
@@ -94,8 +96,11 @@ function listOf(name: string, value: unknown): unknown[] {
 export function holdsOperators(value: unknown): value is Document {
   if (!isDocument(value)) return false;
   const [first = ''] = Object.keys(value);
-  return first.startsWith('$') && first !== '$ref' && first !== '$id' && first !== '$db';
+  return first.startsWith('$') && !OF_REFERENCE.has(first);
 }
+
+/** Fields of a reference (DBRef), which are no operators. */
+const OF_REFERENCE: ReadonlySet<string> = new Set(['$ref', '$id', '$db']);
 
 /** Whether an operator applies to a document rather than a value. */
 export function isOfDocuments(operator: string): boolean {
@@ -256,7 +261,7 @@ function elementMatches(value: unknown, scope: FilterScope): Condition {
     const test = compileValue(value, scope);
     return (leaves) => arrays(leaves).some((list) => list.some((element) => test([element])));
   }
-  const test = compileFilter(value, { ...scope, special: undefined });
+  const test = compileFilter(value, { ...scope, special: undefined, isElement: true });
   const isNested = (element: unknown) => isDocument(element) || Array.isArray(element);
   return (leaves) =>
     arrays(leaves).some((list) => list.some((element) => isNested(element) && test(element as Document)));

@@ -57,8 +57,8 @@ test('separator, header and types are guessed', () => {
   assert.equal(separatorOf('one\ntwo\n'), ',');
   const header = (text: string) => hasHeader(read(text, []));
   assert.deepEqual(
-    [header('a,b\n1,2'), header('1,2\n3,4'), header('a,a\n1,2'), header('a,\n1,2')],
-    [true, false, false, false],
+    [header('a,b\n1,2'), header('1,2\n3,4'), header('a,a\n1,2'), header('a,a\nb,c'), header('a,\n1,2')],
+    [true, false, true, false, false],
   );
   const kinds: readonly (readonly unknown[])[] = [
     ['1', '-2', null],
@@ -74,6 +74,35 @@ test('separator, header and types are guessed', () => {
   ];
   assert.deepEqual(kinds.map(kindOf), [
     ...['integer', 'number', 'text', 'boolean', 'date', 'timestamp', 'bytes', 'json', 'text', 'text'],
+  ]);
+});
+
+test('names that come twice differ, and the line of a spreadsheet that names the separator is no row', async () => {
+  const of = async (text: string, header?: boolean) => {
+    const found = await readRows([Buffer.from(text)].values() as never, { empty: 'unquoted', header });
+    const rows = (await Array.fromAsync(found.rows)).flat();
+    return [found.separator, found.header, found.fields, rows.map(({ line, values }) => [line, ...values])];
+  };
+  const joined = 'id,name,Name,name_2\n1,a,b,c\n';
+  assert.deepEqual(await of(joined), [
+    ',',
+    true,
+    ['id', 'name', 'Name_3', 'name_2'],
+    [[2, '1', 'a', 'b', 'c']],
+  ]);
+  for (const mark of ['', '\ufeff'])
+    for (const first of ['sep=;\r\n', '"sep=;"\n', 'SEP=;\n'])
+      assert.deepEqual(await of(`${mark}${first}id;n\n1;"2\n"\n`), [
+        ';',
+        true,
+        ['id', 'n'],
+        [[3, '1', '2\n']],
+      ]);
+  assert.deepEqual(await of('sep=|\n1;2|3\n', false), [
+    '|',
+    false,
+    ['column_1', 'column_2'],
+    [[2, '1;2', '3']],
   ]);
 });
 

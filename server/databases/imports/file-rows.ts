@@ -83,16 +83,25 @@ async function* rest<Row>(reader: Reader<Row>, { pieces }: Text): AsyncGenerator
   yield reader.end();
 }
 
-function csvRows(text: Text, { separator: chosen, header: isHeader, empty }: SourceAsk): FileRows {
-  const separator = chosen ?? separatorOf(text.beginning);
+/** A line by which spreadsheets name the separator; it is no row. */
+const SEPARATOR_LINE = /^\ufeff?"?sep=(.)"?(\r?\n)/i;
+
+function csvRows(whole: Text, { separator: chosen, header: isHeader, empty }: SourceAsk): FileRows {
+  const [line = '', named, end = ''] = SEPARATOR_LINE.exec(whole.beginning) ?? [];
+  // An empty line in its place keeps the numbers of lines.
+  const text = { ...whole, beginning: end + whole.beginning.slice(line.length) };
+  const separator = chosen ?? named ?? separatorOf(text.beginning);
   const reader = new CsvReader({ separator, mostCharacters: ROW_CHARACTERS });
-  const first = [...reader.push(text.beginning), ...(text.isAll ? reader.end() : [])];
+  const read = [...reader.push(text.beginning), ...(text.isAll ? reader.end() : [])];
+  const first = end === '' ? read : read.slice(1);
   const header = isHeader ?? hasHeader(first);
   const width = first[0]?.fields.length ?? 0;
-  const fields = Array.from({ length: width }, (_, at) => {
-    const name = header ? (first[0]?.fields[at] ?? '').trim() : '';
-    return name === '' ? `column_${at + 1}` : name;
-  });
+  const fields = distinct(
+    Array.from({ length: width }, (_, at) => {
+      const name = header ? (first[0]?.fields[at] ?? '').trim() : '';
+      return name === '' ? `column_${at + 1}` : name;
+    }),
+  );
   assertFields(fields, text);
   const rowsOf = (rows: readonly CsvRow[]) =>
     // A blank line is a row only where rows have one field, which is NULL then.
@@ -105,6 +114,21 @@ function csvRows(text: Text, { separator: chosen, header: isHeader, empty }: Sou
     if (!text.isAll) for await (const more of rest(reader, text)) yield rowsOf(more);
   }
   return { format: 'csv', separator, header, fields, beginning, rows: rows() };
+}
+
+/** Names that differ, also where case does not count: `id`, `name`, `id_2`. */
+function distinct(names: readonly string[]): string[] {
+  const given = new Set(names.map((name) => name.toLowerCase()));
+  const taken = new Set<string>();
+  return names.map((name) => {
+    let own = name;
+    for (let at = 2; taken.has(own.toLowerCase()); at++) {
+      const next = `${name}_${at}`;
+      if (!given.has(next.toLowerCase())) own = next;
+    }
+    taken.add(own.toLowerCase());
+    return own;
+  });
 }
 
 function csvRow({ line, fields }: CsvRow, width: number, empty: EmptyMeaning): ImportedRow {

@@ -51,11 +51,16 @@ function rowsOf(beginning: string, separator: string): readonly CsvRow[] {
   }
 }
 
-/** The first row has names if each is there once and none looks like a value. */
-export function hasHeader([first]: readonly CsvRow[]): boolean {
+/**
+ * The first row has names if none of it looks like a value. A text that it has twice is a name where rows
+ * below have values of another type: exports of joined tables have `id` and `name` twice.
+ */
+export function hasHeader([first, ...below]: readonly CsvRow[]): boolean {
   if (first === undefined) return true;
   const names = first.fields.map((name) => name?.trim() ?? '');
-  return new Set(names).size === names.length && names.every((name) => name !== '' && isName(name));
+  if (!names.every((name) => name !== '' && isName(name))) return false;
+  if (new Set(names).size === names.length) return true;
+  return below.some(({ fields }) => fields.some((field) => field !== null && !isName(field.trim())));
 }
 
 const isName = (name: string) => !PATTERNS.some(([, pattern]) => pattern.test(name));

@@ -40,7 +40,8 @@ function exactDate(value: Date): unknown {
 /** The bytes of a document. Throws CommandError for what is no Extended JSON. */
 export function bsonOf(document: unknown): Uint8Array {
   try {
-    const found = EJSON.deserialize(document as Document, { relaxed: false });
+    // Its first version too, which mongoexport wrote up to MongoDB 4.0: `{"$binary": "…", "$type": "00"}`.
+    const found = EJSON.deserialize(document as Document, { relaxed: false, legacy: true });
     assertDates(found);
     return serialize(found, { ignoreUndefined: true });
   } catch (error) {

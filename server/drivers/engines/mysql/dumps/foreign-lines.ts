@@ -66,6 +66,9 @@ const GB18030 = 'gb18030_chinese_ci';
 /** A setting of the session put back, as at the end of a dump. */
 const RESTORED = new RegExp(`${OPEN}SET (?:SESSION |@@(?:SESSION\\.)?)?\\w+ *= *@(\\w+) *(?:\\*/)? *;$`, 'i');
 const SETS_VARIABLE = /@(\w+) *:?=/g;
+/** A mode of MySQL 8 alone, in a line that sets sql_mode. */
+const MODE = /,TIME_TRUNCATE_FRACTIONAL\b|\bTIME_TRUNCATE_FRACTIONAL,?/;
+const SETS_MODE = new RegExp(`${OPEN}SET .*\\bsql_mode\\b`, 'i');
 const NAMES_COLLATION = /\bCOLLATE[ =]+$/i;
 const NEWER = /\/\*!8\d{4} (.*?) ?\*\//g;
 /** Lines without any of these stay as they are. */
@@ -143,6 +146,7 @@ export class ForeignLines {
       }
     }
     if (this.#isData && !isFirst) return text;
+    if (isFirst && MODE.test(text) && SETS_MODE.test(plain)) return this.#withoutMode(text, line);
     const near = this.withoutName(text);
     const here = this.#isData ? near : this.#translated(near, line);
     return this.#tables.altered(here, { line, isFirst });
@@ -205,6 +209,11 @@ export class ForeignLines {
     if (!GENERATED.test(whole)) return whole;
     this.#tell(line, 'NOT NULL', 'generated columns cannot be NOT NULL on this server');
     return whole.replace(GENERATED, '$1');
+  }
+
+  #withoutMode(text: string, line: number): string {
+    this.#tell(line, 'TIME_TRUNCATE_FRACTIONAL', 'the server has no such mode, and truncates without it');
+    return text.replace(MODE, '');
   }
 
   #collation(name: string, line: number): string {
