@@ -8,6 +8,7 @@ import { describe, test } from 'node:test';
 import { checkBands } from './tidy/band-rules.ts';
 import { checkCircles, checkFileCircles } from './tidy/circle-rules.ts';
 import { checkDeadExports, checkDeadFiles, checkMigrations } from './tidy/dead-code.ts';
+import { checkDocs } from './tidy/doc-rules.ts';
 import { checkDurableFiles } from './tidy/durable-rules.ts';
 import { checkEngineNames } from './tidy/engine-rules.ts';
 import { checkFolderSizes } from './tidy/folder-rules.ts';
@@ -29,6 +30,7 @@ const RULES: Readonly<Record<string, (files: readonly SourceFile[]) => Finding[]
   'migrations take nothing away that the version before needs': checkNarrowing,
   'every file is reached': checkDeadFiles,
   'every export is imported': checkDeadExports,
+  'docs lead to what exists': checkDocs,
   'folders are small': checkFolderSizes,
   'no drawers for odds and ends': checkFileNames,
   'comments are at most 110 characters wide': checkComments,

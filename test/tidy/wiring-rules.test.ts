@@ -6,7 +6,7 @@ import { checkWiring } from './wiring-rules.ts';
 test('classes, tests and too many lines are found in the wiring, and nowhere else', () => {
   const files = sample({
     'server/cloud/cloud.ts': 'const a = 1;\nconst b = 2;\n',
-    'server/cloud/blobs.ts': '// a class of its own\nexport class Blobs {}\n',
+    'server/cloud/blobs.ts': '// its own class\nexport class Blobs {}\n',
     'server/cloud/cloud.test.ts': 'test();\n',
     'server/storage/objects.ts': 'export class Objects {}\n',
   });
