@@ -227,7 +227,7 @@ export function billingPart(
         bus.onForget('account', (id) => {
           if (id === null) return;
           creditStates.accountChanged(id);
-          // Its spend cap, too, may be another.
+          // Its spend cap may have changed, too.
           creditsAdded(id);
         });
     },

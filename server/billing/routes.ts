@@ -55,7 +55,7 @@ function reportRoutes({ reports, ledgerReports, clock }: BillingRoutesDeps): Rou
       name: 'getUsageByResource',
       summary: 'Show what each of your resources cost on each day',
       description:
-        'The resources that cost most, deleted ones too, and the rest together. With `Accept: text/csv` the response is ' +
+        'The most expensive resources, including deleted ones, and the sum of the rest. With `Accept: text/csv` the response is ' +
         'a table of days and resources. A period has at most 400 days.',
       query: ByResourceQuery,
       responses: { 200: UsageByResource },

@@ -308,7 +308,7 @@ export const TermsChange = namedObject('AccountTermsChange', {
   ),
   spend_cap: Type.Optional(
     Cap(
-      'What the account may spend per calendar month (UTC), in credits; its owner may lower it; null: no such cap',
+      'Spend cap in credits per calendar month (UTC), which the owner may lower; null: none',
     ),
   ),
 });
@@ -319,7 +319,7 @@ export const AccountTerms = namedObject('AccountTerms', {
   plan: Type.String(),
   own_quotas: Limits,
   quotas: QuotaUses,
-  spend_cap: Cap('What an administrator lets it spend per month, in credits; null: no such cap'),
+  spend_cap: Cap('Spend cap set by an administrator, credits per calendar month; null: none'),
 });
 export type AccountTerms = Static<typeof AccountTerms>;
 

@@ -37,8 +37,8 @@ function capRoutes({ spendLimits }: SpendRoutesDeps): Route[] {
       summary: 'Set your spend cap per calendar month (UTC), and when to be warned',
       description:
         'At the cap, machines and databases are stopped, and nothing new can be created, started or stored (402 ' +
-        '`spend_cap_reached`). Nothing is deleted. All goes on with a higher cap, or in the next month. An ' +
-        'administrator’s cap holds beside yours: the lower one counts.',
+        '`spend_cap_reached`). Nothing is deleted. Everything starts again with a higher cap, or in the next month. An ' +
+        'administrator’s cap holds beside yours: the lower cap applies.',
       permission: 'account:write',
       body: shapes.SpendCapChange,
       responses: { 200: shapes.SpendCap },

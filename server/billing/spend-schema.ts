@@ -9,7 +9,7 @@ const WarnPercent = Type.Array(Type.Integer({ minimum: 1, maximum: 99 }), {
   maxItems: 10,
   uniqueItems: true,
   description:
-    'Percents of the cap at which a warning is sent, each once a month. Reaching the cap itself is always told',
+    'Percentages of the cap at which a warning is sent, each once a month. Reaching the cap always sends an event',
   examples: [[50, 80]],
 });
 
@@ -17,16 +17,16 @@ export const SpendCap = namedObject('SpendCap', {
   account_id: Type.Integer(),
   month: Type.String({ description: 'YYYY-MM, UTC' }),
   cap: Cap(
-    'What the account may spend in the month, in credits: the lower of both caps; null: as much as it has',
+    'Effective spend cap, in credits: the lower of both caps; null: no cap',
   ),
-  own_cap: Cap('The owner’s; null: none'),
-  administrator_cap: Cap('An administrator’s, which the owner cannot raise; null: none'),
+  own_cap: Cap('The owner’s cap; null: none'),
+  administrator_cap: Cap('An administrator’s cap, which the owner cannot raise; null: none'),
   warn_percent: WarnPercent,
   spent: Credits('Cost of the usage of the month up to now, as in the usage report'),
   percent: Type.Union([Type.Number(), Type.Null()], {
-    description: 'Of the cap, rounded down; null: no cap',
+    description: 'Spent percentage of the cap, rounded down; null: no cap',
   }),
-  month_end: Credits('Cost of the month at its end, if everything in use stays in use'),
+  month_end: Credits('Expected cost at the end of the month, if everything in use stays in use'),
   is_reached: Type.Boolean({
     description:
       'Nothing new can be created, started or stored; machines and databases are stopped. Nothing is deleted',
@@ -35,12 +35,12 @@ export const SpendCap = namedObject('SpendCap', {
   expected_at: Nullable(
     `When the cap is reached if everything in use stays in use, ${TIME}; null: not in this month`,
   ),
-  resets_at: Time('Start of the next month, which counts from zero'),
+  resets_at: Time('Start of the next month, when spending counts from zero'),
 });
 export type SpendCap = Static<typeof SpendCap>;
 
 export const SpendCapChange = namedObject('SpendCapChange', {
-  cap: Type.Optional(Cap('In credits, at most 6 decimals; null: none')),
+  cap: Type.Optional(Cap('Spend cap in credits, at most 6 decimals; null: none')),
   warn_percent: Type.Optional(WarnPercent),
 });
 export type SpendCapChange = Static<typeof SpendCapChange>;
@@ -49,13 +49,13 @@ const ONE_OF = ['vm', 'bucket', 'database'] as const;
 export const QuoteQuery = Type.Object({
   resource_type: Type.Enum([...ONE_OF]),
   instance_type: Type.Optional(Type.String({ maxLength: 64, description: 'Of a `vm`' })),
-  engine: Type.Optional(Type.String({ maxLength: 64, description: 'Of a `database`' })),
+  engine: Type.Optional(Type.String({ maxLength: 64, description: 'For a `database`' })),
   size_gb: Type.Optional(
     Type.Integer({
       minimum: 0,
       maximum: 1_000_000,
       description:
-        'Disk of a vm (default: that of its type), or contents of a bucket or database (default: 1)',
+        'Size of the disk of a vm (default: that of its type), or of a bucket or database (default: 1)',
     }),
   ),
 });
@@ -69,24 +69,24 @@ export const Quote = namedObject('Quote', {
     namedObject('QuoteItem', {
       meter: MeterName,
       quantity: Type.Number({
-        description: 'GB, or 1 for a running machine; 0 for a price that is not by time',
+        description: 'Charged level: GB, or 1 for a running machine; 0 for a price that is not by time',
       }),
       unit: Type.String(),
       unit_price: Credits('Price per unit'),
       ...burn,
     }),
-    { description: 'What is charged: a machine’s `vm.time` only while it runs' },
+    { description: 'The charges; a machine’s `vm.time` only while it runs' },
   ),
   spendable: Credits('Available'),
   days_left: Type.Union([Type.Number(), Type.Null()], {
-    description: 'Days that the credits last with what is in use; null: nothing in use costs anything',
+    description: 'Days that the credits last at the current usage; null: nothing in use costs credits',
   }),
   days_left_with: Type.Union([Type.Number(), Type.Null()], {
-    description: 'The same with this resource too; null: neither it nor anything in use costs anything',
+    description: 'The same with this resource; null: neither it nor anything in use costs credits',
   }),
   cap: Cap('Spend cap of the month, in credits; null: none'),
   cap_reached_with: Nullable(
-    `When the cap is reached with this resource too, ${TIME}; null: not in this month`,
+    `When the cap is reached with this resource, ${TIME}; null: not in this month`,
   ),
 });
 export type Quote = Static<typeof Quote>;
@@ -107,10 +107,10 @@ export const UsageByResource = namedObject('UsageByResource', {
       cost: Credits('In the period'),
       days: DayCosts,
     }),
-    { description: 'Those that cost most, dearest first' },
+    { description: 'The most expensive resources, highest cost first' },
   ),
   others: namedObject('OtherCosts', {
-    count: Type.Integer({ description: 'Resources that cost something and are not listed' }),
+    count: Type.Integer({ description: 'All other resources with a cost' }),
     cost: Credits('In the period'),
     days: DayCosts,
   }),

@@ -13,7 +13,7 @@ import { Quotas } from './quotas.ts';
 const HOUR_MS = 3_600_000;
 const TEN_MINUTES_MS = 600_000;
 
-/** `there` changes plans and prices; the others are of another node, with a bus of its own. */
+/** `there` changes plans and prices; the others are of another node, with its own bus. */
 async function twoNodes() {
   const fixture = await openBillingFixture({ creditsMicro: 1_000_000_000n });
   const { clock, catalog: store } = fixture;

@@ -118,8 +118,8 @@ export class Plans {
 
   /**
    * Assigns an account another plan, with the credits of this month, or its own limits. Earlier
-   * usage is charged by the previous plan. `beside` adds other changes to the commit, a spend cap too. Throws
-   * `account_not_found`, `plan_not_found`.
+   * usage is charged by the previous plan. `beside` adds other changes to the commit, such as a spend cap.
+   * Throws `account_not_found`, `plan_not_found`.
    */
   async setTerms(
     call: Recorder,
@@ -313,8 +313,8 @@ export function limitsOfHost({ diskBytes, memoryMb, largestMb, cores }: HostSize
     vms: Math.max(LEAST.vms, 2 * Math.floor(memoryMb / GIB_MB)),
     vcpus: Math.max(LEAST.vcpus, 16 * cores),
     memory_mb: Math.max(wholeOf(memoryMb / 2, GIB_MB), largestMb, leastMb),
-    // Disks take the space of what is written on them; the smallest limit is a machine of each type and 25
-    // of the smallest one.
+    // Disks take space only as they are written; the smallest limit allows a machine of each type and 25
+    // of the smallest type.
     disk_gb: Math.max(Math.floor(diskBytes / 2 / GIB), LEAST.diskGb),
     storage_bytes: Math.max(wholeOf(diskBytes / 2, GIB), LEAST.storageBytes),
     ...SMALL_THINGS,

@@ -34,7 +34,7 @@ export interface Terms {
   readonly plan: string;
   readonly own_quotas: Limits;
   readonly quotas: Readonly<Record<Quota, QuotaUse>>;
-  /** An administrator's, credits per month; null: none. */
+  /** Spend cap set by an administrator, credits per month; null: none. */
   readonly spend_cap: number | null;
 }
 
@@ -47,7 +47,7 @@ interface WantedTerms {
 interface CountedVm {
   readonly account_id: number;
   readonly vcpus: number;
-  /** GB, with its snapshots. */
+  /** Disk in GB, including its snapshots. */
   readonly disk_gb: number;
 }
 

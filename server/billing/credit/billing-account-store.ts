@@ -37,9 +37,9 @@ export interface SpendRow {
   readonly account_id: number;
   readonly own_cap_micro: Int | null;
   readonly admin_cap_micro: Int | null;
-  /** The lower of both. */
+  /** The lower of both caps. */
   readonly cap_micro: Int | null;
-  /** Percents of the cap, ascending, with commas between them. */
+  /** Percentages of the cap, ascending, separated by commas. */
   readonly warn_percents: string;
   /** All rated usage of the month. */
   readonly spent_micro: Int;
@@ -48,7 +48,7 @@ export interface SpendRow {
   /** Beginning of the month of the last warning. */
   readonly warned_from: number;
   readonly warned_percent: number;
-  /** When the cap was reached, ms since 1970; null: it is not. */
+  /** When the cap was reached, ms since 1970; null: not reached. */
   readonly capped_at: number | null;
 }
 
@@ -159,7 +159,7 @@ const ROW = `SELECT account_id, plan, credits_micro, state, exhausted_at, grace_
   OR EXISTS (SELECT 1 FROM databases d WHERE d.account_id = billing_accounts.account_id AND ${OPEN}))
   THEN 1 ELSE 0 END AS is_in_use
   FROM billing_accounts JOIN accounts ON id = account_id`;
-/** Accounts that each check of credits looks at, whatever they use. */
+/** Accounts that every check of credits includes, whatever they use. */
 const WATCHED = `(state <> 'ok' OR resume_due = 1 OR own_cap_micro IS NOT NULL OR admin_cap_micro IS NOT NULL
   OR capped_at IS NOT NULL)`;
 
@@ -225,8 +225,8 @@ export class BillingAccountStore {
   }
 
   /**
-   * Changes no row if another rating followed the one numbered `before`. `micro`: what it adds to the windows
-   * of the month; must come before the statements that do so.
+   * Changes no row if another rating followed the one numbered `before`. `micro`: its cost in the windows
+   * of the month; must come before the statements that add these.
    */
   countRating({ account_id, settlement }: BillingRow, { at, month, micro }: Counted): Statement {
     return {

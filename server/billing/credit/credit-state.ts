@@ -32,6 +32,7 @@ import {
   eventOf,
   hoursLeft,
   rememberedPrices,
+  totalBurnNano,
   unratedMicroOf,
 } from './credit.ts';
 import { type SpendEvent, type SpendStep, spendData, spendFactsOf, spendStepOf } from './spend-cap.ts';
@@ -249,12 +250,7 @@ export class CreditStates {
     await prices.load();
     const price = rememberedPrices(prices, clock.now());
     let burnNano = 0n;
-    for await (const lines of usage.linePages(account_id)) {
-      for (const line of lines) {
-        const { meter, variant } = line;
-        burnNano += burnNanoOf(line, price({ meter, variant, plan }));
-      }
-    }
+    for await (const lines of usage.linePages(account_id)) burnNano += totalBurnNano(lines, plan, price);
     return burnNano;
   }
 
@@ -390,7 +386,7 @@ function isCapped({ capped_at }: Pick<CreditStateRow, 'capped_at'>): boolean {
   return capped_at !== null;
 }
 
-/** Whether the step changes what the row says, or is a warning that is due. */
+/** Whether the step changes the row, or is a due warning. */
 function isNews(row: CreditStateRow, step: SpendStep): boolean {
   return step.isCapped !== isCapped(row) || step.warn !== null;
 }

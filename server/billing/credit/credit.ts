@@ -30,7 +30,7 @@ interface CreditDeps {
     isAny(row: BillingRow): Promise<boolean>;
   };
   readonly checks: Pick<Checks, 'assertSound'>;
-  /** Asked for accounts with a cap only. */
+  /** Called only for accounts with a cap. */
   readonly caps: { assertBelow(row: BillingRow): Promise<void> };
 }
 
@@ -125,6 +125,7 @@ export function hoursLeft(freeMicro: bigint, burnNano: bigint): number | null {
 }
 
 const HOUR_MS = 3_600_000;
+const MOST_SURE_MS = 1000;
 
 export interface UsedLine {
   readonly meter: MeterName;
@@ -137,6 +138,28 @@ export interface UsedLine {
 export function burnNanoOf({ meter, level }: Pick<UsedLine, 'meter' | 'level'>, priceNano: bigint): bigint {
   const { tickMs, perUnit } = METERS[meter];
   return (BigInt(level) * BigInt(HOUR_MS / tickMs) * priceNano) / perUnit;
+}
+
+type PriceOf = (question: Omit<PriceQuestion, 'at'>) => bigint;
+
+/** Nano-credits per hour of all these lines of an account, at their current levels. */
+export function totalBurnNano(lines: Unrated['lines'], plan: string, priceOf: PriceOf): bigint {
+  const burn = ({ meter, variant, level }: Unrated['lines'][number]) =>
+    burnNanoOf({ meter, level }, priceOf({ meter, variant, plan }));
+  return lines.reduce((sum, line) => sum + burn(line), 0n);
+}
+
+/** Whole ms that so many micro-credits last; null: nothing uses credits. */
+export function msLeft(micro: bigint, burnNano: bigint): bigint | null {
+  return burnNano > 0n ? (micro * NANO_PER_MICRO * BigInt(HOUR_MS)) / burnNano : null;
+}
+
+/**
+ * ms to rely on so many micro-credits: half the time that they last, so that new usage is noticed in time.
+ */
+export function sureMs(micro: bigint, burnNano: bigint): number {
+  const lasts = msLeft(micro, burnNano);
+  return lasts === null ? MOST_SURE_MS : Math.min(MOST_SURE_MS, Number(lasts) / 2);
 }
 
 /** Approximate charge for usage up to `steadyMs` that is not rated, micro-credits; a rating is exact. */
@@ -154,7 +177,7 @@ export function unratedMicroOf(
 export function rememberedPrices(
   prices: { priceNano(question: PriceQuestion): bigint },
   at: number,
-): (question: Omit<PriceQuestion, 'at'>) => bigint {
+): PriceOf {
   const known = new Map<string, bigint>();
   return (question) => {
     const key = `${question.meter}\n${question.variant}\n${question.plan}`;
@@ -181,7 +204,6 @@ interface Sure {
   readonly until: number;
 }
 
-const MOST_SURE_MS = 1000;
 const MOST_KNOWN = 10_000;
 
 export class Spendable {
@@ -216,22 +238,16 @@ export class Spendable {
     });
   }
 
-  /** Half the time that the credits last, so that new usage is noticed in time. */
   #note(row: BillingRow, { free, burnNano }: { readonly free: bigint; readonly burnNano: bigint }): void {
     if (free <= 0n) return void this.#sure.delete(row.account_id);
     if (this.#sure.size >= MOST_KNOWN) this.#sure.clear();
-    const lastsMs =
-      burnNano > 0n ? Number((free * NANO_PER_MICRO * BigInt(HOUR_MS)) / burnNano) : MOST_SURE_MS * 2;
-    const until = this.#deps.steady.now() + Math.min(MOST_SURE_MS, lastsMs / 2);
+    const until = this.#deps.steady.now() + sureMs(free, burnNano);
     this.#sure.set(row.account_id, { creditsMicro: BigInt(row.credits_micro), until });
   }
 
   #burnOf({ plan }: BillingRow, { lines }: Unrated): bigint {
     const { prices, clock } = this.#deps;
-    const price = rememberedPrices(prices, clock.now());
-    const burn = ({ meter, variant, level }: Unrated['lines'][number]) =>
-      burnNanoOf({ meter, level }, price({ meter, variant, plan }));
-    return lines.reduce((sum, line) => sum + burn(line), 0n);
+    return totalBurnNano(lines, plan, rememberedPrices(prices, clock.now()));
   }
 }
 

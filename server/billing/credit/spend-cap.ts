@@ -12,16 +12,16 @@ import { monthOf } from '../metering/settlement.ts';
 import type { SteadyClock } from '../metering/steady-clock.ts';
 import { formatMonth } from '../reports/report-period.ts';
 import { BillingAccountStore, type BillingRow, type SpendRow } from './billing-account-store.ts';
-import { burnNanoOf, rememberedPrices } from './credit.ts';
+import { msLeft, rememberedPrices, sureMs, totalBurnNano } from './credit.ts';
 
 export interface SpendFacts {
   /** null: no cap. */
   readonly capMicro: bigint | null;
-  /** In this month. */
+  /** Spending of this month. */
   readonly spentMicro: bigint;
   /** Ascending, below 100. */
   readonly warnPercents: readonly number[];
-  /** The highest percent that was warned of in this month; 0: none. */
+  /** The highest percentage with a warning in this month; 0: none. */
   readonly warnedPercent: number;
 }
 
@@ -31,7 +31,7 @@ export interface SpendStep {
   readonly warn: number | null;
 }
 
-/** At the cap its own event tells, so that the thresholds below it are not told any more. */
+/** Reaching the cap has its own event, so no warning is sent for the thresholds below it. */
 export function spendStepOf({ capMicro, spentMicro, warnPercents, warnedPercent }: SpendFacts): SpendStep {
   if (capMicro === null) return { isCapped: false, warn: null };
   const passed = reachedPercent(capMicro, spentMicro, warnPercents);
@@ -49,7 +49,7 @@ export function readPercents(text: string): number[] {
   return text === '' ? [] : text.split(',').map(Number);
 }
 
-/** `spentMicro`: default, what is rated. */
+/** `spentMicro`; default: the rated part. */
 export function spendFactsOf(
   row: SpendRow,
   monthFrom: number,
@@ -104,14 +104,11 @@ interface Sure {
   readonly until: number;
 }
 
-const MOST_SURE_MS = 1000;
 const MOST_KNOWN = 10_000;
-const HOUR_MS = 3_600_000;
-const NANO_PER_MICRO = 1000n;
 
 export class SpendCaps {
   readonly #deps: SpendCapsDeps;
-  /** Accounts known to be below their cap for a short time, whatever they use: uploads check often. */
+  /** Accounts that stay below their cap for a short time, whatever they use: uploads check often. */
   readonly #sure = new Map<number, Sure>();
 
   constructor(deps: SpendCapsDeps) {
@@ -120,7 +117,7 @@ export class SpendCaps {
 
   /** Throws `spend_cap_reached` if the account, as just read, has a cap and has spent as much this month. */
   async assertBelow({ account_id: accountId, cap_micro, plan }: BillingRow): Promise<void> {
-    const { accounts, rating, clock, steady } = this.#deps;
+    const { accounts, rating, prices, clock, steady } = this.#deps;
     if (cap_micro === null) return;
     const month = monthOf(clock.now());
     const known = this.#sure.get(accountId);
@@ -132,11 +129,9 @@ export class SpendCaps {
       const capMicro = BigInt(row.cap_micro);
       const spentMicro = BigInt(row.spent_micro) + costIn(month, windows);
       if (spentMicro >= capMicro) throw capReached(row, { spentMicro, at: month.from });
-      const burnNano = this.#burnOf(plan, lines);
-      const left = (capMicro - spentMicro) * NANO_PER_MICRO * BigInt(HOUR_MS);
-      const lastsMs = burnNano > 0n ? Number(left / burnNano) : MOST_SURE_MS * 2;
+      const burnNano = totalBurnNano(lines, plan, rememberedPrices(prices, clock.now()));
       if (this.#sure.size >= MOST_KNOWN) this.#sure.clear();
-      const until = steady.now() + Math.min(MOST_SURE_MS, lastsMs / 2);
+      const until = steady.now() + sureMs(capMicro - spentMicro, burnNano);
       this.#sure.set(accountId, { capMicro, from: month.from, until });
     });
   }
@@ -155,14 +150,6 @@ export class SpendCaps {
       return { row, plan, unrated, at, spentMicro: BigInt(row.spent_micro) + costIn(month, unrated.windows) };
     });
   }
-
-  #burnOf(plan: string, lines: Unrated['lines']): bigint {
-    const { prices, clock } = this.#deps;
-    const price = rememberedPrices(prices, clock.now());
-    const burn = ({ meter, variant, level }: Unrated['lines'][number]) =>
-      burnNanoOf({ meter, level }, price({ meter, variant, plan }));
-    return lines.reduce((sum, line) => sum + burn(line), 0n);
-  }
 }
 
 interface Course {
@@ -175,10 +162,8 @@ interface Course {
 
 /** When the cap is reached if everything in use stays in use; null: not in this month. */
 export function reachedAt({ capMicro, spentMicro, burnNano, at, to }: Course): string | null {
-  if (capMicro === null || burnNano === 0n) return null;
-  const left = (capMicro - spentMicro) * NANO_PER_MICRO * BigInt(HOUR_MS);
-  const when = BigInt(at) + left / burnNano;
-  return when < BigInt(to) ? formatTime(Number(when)) : null;
+  const left = capMicro === null ? null : msLeft(capMicro - spentMicro, burnNano);
+  return left !== null && BigInt(at) + left < BigInt(to) ? formatTime(at + Number(left)) : null;
 }
 
 function capReached(row: SpendRow, { spentMicro, at }: { spentMicro: bigint; at: number }): AppError {

@@ -1,4 +1,4 @@
-/** Spend caps as they are shown and set: by the owner for itself, and by an administrator for any account. */
+/** Shows and sets spend caps: the owner's own, and an administrator's for any account. */
 import { accountNotFound } from '../../accounts/account-errors.ts';
 import { toCredits, toMicro } from '../../accounts/credits.ts';
 import type { Change, Changes, Recorder } from '../../metadata/change.ts';
@@ -8,7 +8,7 @@ import { monthOf } from '../metering/settlement.ts';
 import { creditsOf, formatMonth } from '../reports/report-period.ts';
 import type { SpendCap, SpendCapChange } from '../spend-schema.ts';
 import type { BillingAccountStore, SpendRow } from './billing-account-store.ts';
-import { burnNanoOf, rememberedPrices } from './credit.ts';
+import { rememberedPrices, totalBurnNano } from './credit.ts';
 import { reachedAt, reachedPercent, readPercents, type Spend, type SpendCaps } from './spend-cap.ts';
 
 export interface SpendLimitsDeps {
@@ -17,7 +17,7 @@ export interface SpendLimitsDeps {
   readonly caps: Pick<SpendCaps, 'of'>;
   readonly prices: Prices;
   readonly clock: Clock;
-  /** Called after the commit: what it stops or lets go on. */
+  /** Called after the commit: stops or restarts the account's resources. */
   readonly capChanged: (accountId: number) => void;
 }
 
@@ -74,7 +74,7 @@ export class SpendLimits {
       String(row.cap_micro) === String(capMicro) &&
       row.warn_percents === after.warn_percents &&
       row.warned_from === from;
-    // The caller sees what is passed already, so that no warning follows.
+    // The caller sees which thresholds are passed already, so no warning follows.
     const passed = capMicro === null ? 0 : reachedPercent(BigInt(capMicro), spentMicro, percents);
     const warnedPercent = isSame ? row.warned_percent : passed;
     const stored = { ownCapMicro, adminCapMicro, warnPercents: after.warn_percents, cappedAt: row.capped_at };
@@ -93,11 +93,7 @@ export class SpendLimits {
   async #describe({ row, plan, unrated, spentMicro, at }: Spend): Promise<SpendCap> {
     const { prices } = this.#deps;
     await prices.load();
-    const price = rememberedPrices(prices, at);
-    const burnNano = unrated.lines.reduce(
-      (sum, line) => sum + burnNanoOf(line, price({ meter: line.meter, variant: line.variant, plan })),
-      0n,
-    );
+    const burnNano = totalBurnNano(unrated.lines, plan, rememberedPrices(prices, at));
     const { to } = monthOf(at);
     const atEnd = spentMicro + (burnNano * BigInt(to - at)) / (BigInt(HOUR_MS) * NANO_PER_MICRO);
     const capMicro = row.cap_micro === null ? null : BigInt(row.cap_micro);
@@ -135,7 +131,7 @@ function creditsOrNull(micro: Micro): number | null {
   return micro === null ? null : toCredits(micro);
 }
 
-/** To a hundredth, rounded down: 100 is the cap and nothing less. */
+/** Percentage with two decimals, rounded down: 100 means that the cap is reached. */
 function percentOf(spent: bigint, cap: bigint): number {
   return cap === 0n ? 100 : Number((spent * 10_000n) / cap) / 100;
 }

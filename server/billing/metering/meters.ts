@@ -50,7 +50,7 @@ export const METERS: Readonly<Record<MeterName, Meter>> = {
     tickMs: 1000,
     perUnit: GIB * 3600n,
   },
-  // Not a level: the bytes sent are summed.
+  // A counter, not a level: sent bytes are added up.
   egress: {
     name: 'egress',
     service: 'egress',

@@ -220,7 +220,7 @@ export class Rating {
       const isEnd = last === lines.at(-1) && lines.length < PAGE_LINES;
       if (statements.length > 0) {
         const bill = { owed, holds: await usage.holdsOf(accountId), at: wallMs };
-        // Another rating ran, or the credits were spent, since they were read.
+        // Since the read, another rating ran or the credits were spent.
         change.expect(accounts.countRating(account, { at: wallMs, month, micro }), 'retry');
         change.addAll([...statements, ...payments(account, bill)], 'retry');
       }

@@ -1,4 +1,4 @@
-/** Costs of a period by resource and day: those that cost most, and the rest together. */
+/** Costs of a period by resource and day: the most expensive resources, and the sum of the rest. */
 import type { MeterName } from '../metering/meters.ts';
 import { resourceTypeOf } from '../metering/meters.ts';
 import { creditsOf, DAY_MS, type Figure, type Period } from './report-period.ts';
@@ -62,7 +62,7 @@ export class ResourceSums {
     }
   }
 
-  /** Dearest first; resources that cost nothing are left out. */
+  /** Most expensive first; resources without cost are omitted. */
   all(): ResourceCost[] {
     return this.#dearest().map(({ type, id, name, cost, days }) => ({
       resource_type: type,
@@ -73,7 +73,7 @@ export class ResourceSums {
     }));
   }
 
-  /** All but the first `top` of all(), together. */
+  /** Sum of all() without the first `top`. */
   others(top: number): { readonly count: number; readonly cost: Figure; readonly days: Figure[] } {
     const rest = this.#dearest().slice(top);
     const cost = rest.reduce((sum, one) => sum + one.cost, 0n);

@@ -3,7 +3,7 @@ import { toCredits } from '../../accounts/credits.ts';
 import { AppError, invalidField } from '../../platform/errors.ts';
 import type { Prices } from '../catalog/prices.ts';
 import type { BillingAccountStore } from '../credit/billing-account-store.ts';
-import { burnNanoOf, rememberedPrices } from '../credit/credit.ts';
+import { burnNanoOf, rememberedPrices, totalBurnNano } from '../credit/credit.ts';
 import { reachedAt, type SpendCaps } from '../credit/spend-cap.ts';
 import { METERS, type MeterName } from '../metering/meters.ts';
 import { balancesOf, monthOf, settle } from '../metering/settlement.ts';
@@ -54,10 +54,7 @@ export async function quote(deps: QuoteDeps, accountId: number, query: QuoteQuer
     };
   });
   const added = items.reduce((sum, { nano }) => sum + nano, 0n);
-  const now = unrated.lines.reduce(
-    (sum, line) => sum + burnNanoOf(line, price({ meter: line.meter, variant: line.variant, plan })),
-    0n,
-  );
+  const now = totalBurnNano(unrated.lines, plan, price);
   const { free } = settle(accountId, balancesOf(account), unrated.owed).after;
   const { to } = monthOf(at);
   const capMicro = row.cap_micro === null ? null : BigInt(row.cap_micro);

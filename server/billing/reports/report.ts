@@ -76,7 +76,7 @@ export class Reports {
     });
   }
 
-  /** Likewise by resource and day: the `top` that cost most, and the rest. Throws like usage(). */
+  /** Costs by resource and day: the `top` most expensive, and the rest. Throws like usage(). */
   byResource(accountId: number, period: Period, top: number): Promise<UsageByResource> {
     const { metadata, rating, clock } = this.#deps;
     return metadata.snapshot(async (reads) => {
