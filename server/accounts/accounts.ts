@@ -20,7 +20,7 @@ import type { PasswordChecks } from './sign-in/password-checks.ts';
 import type { Passwords } from './sign-in/passwords.ts';
 import { sessionHashOf } from './sign-in/session-credential.ts';
 import { deleteSessionsExcept, type SessionStore } from './sign-in/sessions-store.ts';
-import type { AccountRow, AccountStore } from './store.ts';
+import type { AccountRow, AccountStore, NewAccountRow } from './store.ts';
 
 /** Writes a transfer to the ledger (billing). The user's side is `account:<id>`. */
 export type Transfer = (transfer: {
@@ -128,7 +128,7 @@ export class Accounts {
     return this.createRegistered(recorder, fields, { isAdmin: false });
   }
 
-  /** The same with the response of a registration, which is also kept under an Idempotency-Key. */
+  /** Same as above, with the response of a registration, which is also stored under an Idempotency-Key. */
   createRegistered(recorder: Recorder, fields: NewAccount, options: CreateOptions): Promise<Registration> {
     return this.#make(recorder, fields, { ...options, present: describeRegistration });
   }
@@ -350,16 +350,7 @@ export class Accounts {
   }
 
   #newRow(
-    made: {
-      readonly id: number;
-      readonly username: string;
-      readonly email: string;
-      readonly passwordHash: string;
-      readonly isAdmin: boolean;
-      readonly createdAt: number;
-      readonly canonicalId: string;
-      readonly emailVerifiedAt: number | null;
-    },
+    made: Omit<NewAccountRow, 'usernameFolded' | 'emailFolded' | 'expiresAt' | 'invitationId'>,
     invited: Invited | undefined,
   ): AccountRow {
     return {

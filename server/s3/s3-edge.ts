@@ -354,21 +354,14 @@ function operationOf(
       (each.query ?? []).every((name) => query.has(name)) &&
       (each.header === undefined || headers[each.header] !== undefined),
   );
-  const other = [...query.keys()].find(
-    (name) => SUB_RESOURCES.has(name) && found?.query?.includes(name) !== true,
-  );
+  const others = [...query.keys()].filter((name) => found?.query?.includes(name) !== true);
+  const other = others.find((name) => SUB_RESOURCES.has(name));
   if (other !== undefined) return refuseAbsent(other);
   // A parameter that names a setting of a bucket must never change the whole: DELETE ?encryption
   // deletes no bucket.
-  const isPart = method !== 'GET' && method !== 'HEAD' && found !== undefined;
-  if (
-    isPart &&
-    [...query.keys()].some((name) => SELECTORS.has(name) && found.query?.includes(name) !== true)
-  ) {
-    throw new S3Error('MethodNotAllowed');
-  }
-  if (found !== undefined) return found;
-  throw new S3Error('MethodNotAllowed');
+  const isPart = method !== 'GET' && method !== 'HEAD' && others.some((name) => SELECTORS.has(name));
+  if (found === undefined || isPart) throw new S3Error('MethodNotAllowed');
+  return found;
 }
 
 /** Checks a request with an unknown key against a random secret. Throws other errors of the request. */

@@ -143,7 +143,7 @@ export const FolderSize = namedObject('FolderSize', {
   size: Type.Integer({ description: 'Bytes of live objects' }),
   size_formatted: Type.String(),
   next_cursor: Type.Union([Type.String(), Type.Null()], {
-    description: 'For the call that counts what follows; null: all is counted',
+    description: 'Cursor for the next call; null: everything is counted',
   }),
 });
 export type FolderSize = Static<typeof FolderSize>;

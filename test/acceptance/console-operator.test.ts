@@ -3,8 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { CheckedClient } from '../harness/checked-client.ts';
-import type { Account } from '../harness/client.ts';
-import { sessionOf } from '../harness/client.ts';
+import { type Account, sessionOf } from '../harness/client.ts';
 import { ADMIN_KEY } from '../harness/cloud-process.ts';
 import { WebhookReceiver } from '../harness/webhook-receiver.ts';
 import { noBrowser } from './browser-kit.ts';
@@ -13,22 +12,17 @@ import { askIn, ConsoleFixture, PASSWORD, quiet } from './console-kit.ts';
 
 const skip = noBrowser;
 const PATIENCE_MS = 120_000;
+const TABS = ['accounts', 'machines', 'plans', 'prices', 'revenue', 'images', 'upkeep', 'nodes'];
 const PAGES = [
-  ...[
-    '/account',
-    '/billing',
-    '/billing?tab=report',
-    '/billing?tab=ledger',
-    '/billing?tab=prices',
-    '/recovery',
-    '/webhooks',
-  ],
-  ...[
-    '',
-    ...['accounts', 'machines', 'plans', 'prices', 'revenue', 'images', 'upkeep', 'nodes'].map(
-      (tab) => `?tab=${tab}`,
-    ),
-  ].map((tab) => `/administration${tab}`),
+  '/account',
+  '/billing',
+  '/billing?tab=report',
+  '/billing?tab=ledger',
+  '/billing?tab=prices',
+  '/recovery',
+  '/webhooks',
+  '/administration',
+  ...TABS.map((tab) => `/administration?tab=${tab}`),
 ];
 
 let fixture: ConsoleFixture;

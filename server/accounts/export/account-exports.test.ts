@@ -6,7 +6,6 @@ import type { Principal } from '../../calls/principal.ts';
 import { spoolsIn } from '../../drivers/spool-files.ts';
 import { isAppError } from '../../platform/errors.ts';
 import { by, newPrincipal, openAccountFixture } from '../../testing/account-fixture.ts';
-import { AccountStore } from '../store.ts';
 import { AccountExports } from './account-exports.ts';
 
 let fixture: Awaited<ReturnType<typeof openAccountFixture>>;
@@ -31,9 +30,7 @@ function exportsOf(...files: readonly { readonly path: string; readonly read: Re
     },
   };
   const exports = new AccountExports({
-    store: new AccountStore({ reads: fixture.metadata }),
-    changes: fixture.changes,
-    clock: fixture.clock,
+    ...fixture,
     checks: { assertFresh: async () => {} },
     sources: [source],
     mostAtOnce: 2,

@@ -54,8 +54,8 @@ const FORMAT = 1;
 const MOST_AT_ONCE = 4;
 const MANIFEST = 'MANIFEST.json';
 /**
- * A reader that was waited for this long and took less than this keeps its place only while nobody else
- * wants it: otherwise four accounts could keep exports from everybody.
+ * A reader that took less than this in this time keeps its slot only while nobody else wants it: otherwise
+ * four accounts could block everyone's exports.
  */
 const PATIENCE_MS = 60_000;
 const SLOW_BYTES_PER_MS = 64;
@@ -64,7 +64,7 @@ const MOST_NAMED = 1000;
 
 export class AccountExports {
   readonly #deps: AccountExportsDeps;
-  /** By account, on this node: the node with the databases runs all exports. */
+  /** Keyed by account, on this node: the node with the databases runs all exports. */
   readonly #running = new Map<number, Reader>();
 
   constructor(deps: AccountExportsDeps) {
@@ -166,7 +166,7 @@ interface Sending extends Pick<Exporting, 'wantsDisks' | 'isCounted' | 'signal'>
   readonly sink: PieceSink;
 }
 
-/** The receiver of an export: how fast it reads, and the end of its place. */
+/** The receiver of an export: its reading speed, and the end of its slot. */
 class Reader {
   readonly #clock: Pick<Clock, 'monotonic'>;
   readonly #ended = new AbortController();
@@ -179,7 +179,7 @@ class Reader {
   }
 
   end(): void {
-    const detail = 'Others waited for this export, whose reader took less than 64 KiB a second';
+    const detail = 'The export was stopped for others in the queue: it was read at less than 64 KiB per second';
     this.#ended.abort(new AppError('overloaded', detail));
   }
 
@@ -187,7 +187,7 @@ class Reader {
     return AbortSignal.any([ofCaller, this.#ended.signal]);
   }
 
-  /** Rejects when the place ends, also while the receiver takes nothing. */
+  /** Rejects when the slot ends, also while the receiver reads nothing. */
   sink(inner: PieceSink): PieceSink {
     const ended = Promise.withResolvers<never>();
     ended.promise.catch(() => {});
@@ -203,7 +203,7 @@ class Reader {
     };
   }
 
-  /** Time in which the export itself had nothing to send does not count. */
+  /** Time when the export had nothing to send does not count. */
   #waited(): number {
     return this.#waitedMs + (this.#waitsSince === null ? 0 : this.#clock.monotonic() - this.#waitsSince);
   }

@@ -18,12 +18,12 @@ const Query = Type.Object({
 const Bytes = Type.Unsafe<Uint8Array>({ type: 'string', format: 'binary' });
 
 const DESCRIPTION =
-  'A zip that is made while it is sent: all versions of all objects with their metadata, settings of buckets, a dump of ' +
+  'A zip that is generated while it is sent: all versions of all objects with their metadata, settings of buckets, a dump of ' +
   'each database, machines (their disks with `disks`), the bill, the audit log of the account, its webhooks and shared links ' +
   '(without their addresses), and the names of its keys, without secrets. Its last file, MANIFEST.json, names each file with its length and SHA-256, and what was left out and ' +
   'why, such as objects encrypted with keys that only clients have. A zip that breaks off has no directory, so every ' +
   'program rejects it. In a session the password must have been given in the last 15 minutes. One export of an account ' +
-  'runs at a time, and at most 4 of all accounts together (503 `overloaded`); one that is read at less than 64 KiB a second ends after ' +
+  'runs at a time, and at most 4 of all accounts together (503 `overloaded`); an export read at less than 64 KiB a second is stopped after ' +
   'a minute when another waits.';
 
 const common = {

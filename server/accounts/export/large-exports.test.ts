@@ -9,7 +9,6 @@ import { notInstalled } from '../../../scripts/installed.ts';
 import { type ExportSource, jsonFile } from '../../calls/account-export.ts';
 import { spoolsIn } from '../../drivers/spool-files.ts';
 import { by, newPrincipal, openAccountFixture } from '../../testing/account-fixture.ts';
-import { AccountStore } from '../store.ts';
 import { AccountExports } from './account-exports.ts';
 
 const GIB = 2 ** 30;
@@ -69,9 +68,7 @@ test('files and archives beyond 4 GiB are whole for other programs', {
     },
   };
   const exports = new AccountExports({
-    store: new AccountStore({ reads: fixture.metadata }),
-    changes: fixture.changes,
-    clock: fixture.clock,
+    ...fixture,
     checks: { assertFresh: async () => {} },
     sources: [source],
     openSpool: spoolsIn(fixture.directory, () => {}),

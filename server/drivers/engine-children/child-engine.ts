@@ -1,4 +1,4 @@
-/** Base of engines that store a file per database, opened by a process of its own. */
+/** Base of engines that store a file per database, opened by its own process. */
 import { createReadStream, constants as fsConstants, fstatSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
@@ -125,8 +125,7 @@ export class ChildEngine {
   }
 
   async readiness(): Promise<Readiness> {
-    const problem = await this.#host.problem();
-    const reason = problem === '' ? null : problem;
+    const reason = (await this.#host.problem()) || null;
     return { available: true, version: this.#kind.version, source: 'built-in', reason, fix: null };
   }
 

@@ -10,8 +10,8 @@ import { join } from 'node:path';
 const LOG_TAIL_BYTES = 4096;
 
 /**
- * Opens a plain file that belongs to the owner of its folder and has no other name. Throws for all else, and
- * never waits. `access`: `O_RDONLY` and the like.
+ * Opens a plain file that belongs to the owner of its folder and has no other name. Throws for anything
+ * else, and never waits. `access`: `O_RDONLY` and the like.
  */
 export function openOwn(folder: string, name: string, access: number): number {
   const { O_NOFOLLOW, O_NONBLOCK } = fs.constants;

@@ -34,7 +34,7 @@ export interface ForeignProgram {
 }
 
 /**
- * A program that confines itself, as QEMU does: a sandbox of its own forbids it to start programs and to gain
+ * A program that confines itself, as QEMU does: its own sandbox forbids it to start programs and to gain
  * rights. It gets no view and no namespaces, and sees the files that its user may see. Its limits are for the
  * caller to set (`cgroups`), before it processes untrusted data.
  */

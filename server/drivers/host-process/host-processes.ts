@@ -9,18 +9,17 @@ import { closeSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Clock } from '../../platform/clock.ts';
-import { AppError } from '../../platform/errors.ts';
 import { withoutPowers } from '../../platform/host/other-users.ts';
 import { Cgroups } from './cgroups.ts';
 import type { ForeignProgram, SelfConfinedProgram } from './foreign-program.ts';
 import { findIsolation, type Isolation, namespaceCommand, seenUser } from './isolation.ts';
 import {
+  begin,
   ENDED,
   type Keeper,
   KeeperShell,
   KeeperShells,
   type Launch,
-  launchScript,
   setprivProgram,
   WITH_US,
 } from './keeper-shells.ts';
@@ -28,10 +27,8 @@ import { openPaths } from './open-paths.ts';
 import {
   hostBootId,
   isAlive,
-  isThere,
   keptProcess,
   type ProcessIdentity,
-  parseStat,
   yieldMemoryFirst,
 } from './process-identity.ts';
 import {
@@ -69,7 +66,7 @@ interface StartOptions {
   readonly stdio: readonly unknown[];
   readonly ipc?: boolean;
   readonly isLast?: boolean;
-  /** Whether moveView() is to move it, which takes a namespace of users. Not with `ipc`. */
+  /** Whether moveView() is to move it, which takes a user namespace. Not with `ipc`. */
   readonly isMovable?: boolean;
 }
 
@@ -86,7 +83,6 @@ const BLOCKS_PER_MIB = 2048;
 const NO_POWERS = ['--bounding-set=-all', '--inh-caps=-all'];
 /** No core dumps, which would write tenants' memory to files. */
 const NO_CORE = 'ulimit -c 0';
-const USER_TRIES = 10_000;
 const LOG = 'log';
 /** Attempts, because the ending is recorded shortly after it is seen. */
 const NOTE_TRIES = 50;
@@ -291,8 +287,8 @@ export class HostProcesses {
   }
 
   /**
-   * Cloudlet answers everybody: it comes before each of its processes, which inherit that from the shell that
-   * is about to start them. Control groups weigh them already.
+   * Cloudlet answers everybody: it has priority over each of its processes, which inherit that from the shell
+   * that is about to start them. Control groups weigh them already.
    */
   #yieldsFirst(pid: number | undefined, isLast = false): void {
     if (pid === undefined || this.cgroups.problem === '') return;
@@ -301,8 +297,8 @@ export class HostProcesses {
   }
 
   /**
-   * Has one that computes for long yield to its siblings, or no longer. Control groups, where there are any,
-   * share the processor out already, but wake nobody sooner.
+   * Makes a process that computes for long yield to its siblings, or ends that. Control groups, where there
+   * are any, share the processor out already, but wake nobody sooner.
    */
   yields(
     { identity }: RunningProcess,
@@ -380,23 +376,6 @@ function processLimit(count: number): string {
 function userWords(uid: number | null, inUserNamespace: boolean, gid = uid): string[] {
   if (uid !== null) return ['--reuid', String(uid), '--regid', String(gid), '--clear-groups'];
   return inUserNamespace ? [...NO_POWERS, '--ambient-caps=-all'] : withoutPowers();
-}
-
-/** Runs the launch in the shell. Resolves with the process's identity as the program starts. */
-async function begin(shell: KeeperShell, launch: Launch, uid: number | null): Promise<ProcessIdentity> {
-  const { stat, text } = await shell.run(launchScript(launch));
-  const found = parseStat(stat ?? '');
-  if (found !== null) {
-    const identity = { pid: found.pid, startTime: found.startTime, bootId: launch.bootId, uid };
-    // The user changes last; until then the process cannot be identified.
-    for (let tries = 0; tries < USER_TRIES && !isAlive(identity) && isThere(found.pid); tries++)
-      await sleep(1);
-    return identity;
-  }
-  shell.kill();
-  throw new AppError('internal_error', `${launch.command} cannot be started here`, {
-    cause: new Error(text.trim()),
-  });
 }
 
 /** A program may end before the caller listens; Node then drops its output unless someone listens. */

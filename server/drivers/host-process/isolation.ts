@@ -8,7 +8,7 @@ import { AT, viewScript } from './view-script.ts';
 
 const run = promisify(execFile);
 const ASK_MS = 10_000;
-/** Root's number within its namespace of users: servers refuse to run as root. */
+/** Root's number within its user namespace: servers refuse to run as root. */
 const NOT_ROOT = 1000;
 /** Readable by every user anyway. */
 const HARMLESS_FOLDER = '/usr';
@@ -66,7 +66,7 @@ export function namespaceCommand(isolation: Isolation, network: 'none' | 'host')
   ];
 }
 
-/** The number that a process of our own user sees as its user, if it is put into namespaces. */
+/** The user id that a process with its own user sees, if it runs in namespaces. */
 export function seenUser({ inUserNamespace }: Isolation): number {
   return isRoot && inUserNamespace ? NOT_ROOT : (process.getuid?.() ?? 0);
 }

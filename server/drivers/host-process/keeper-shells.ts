@@ -6,9 +6,11 @@
 import type { ChildProcess, StdioOptions } from 'node:child_process';
 import { realpathSync } from 'node:fs';
 import type { Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { AppError } from '../../platform/errors.ts';
 import { patienceMs } from '../../platform/host/host-facts.ts';
 import { hostPath, hostProgram, startProgram } from '../../platform/host/host-programs.ts';
-import { isThere, RUN } from './process-identity.ts';
+import { isAlive, isThere, type ProcessIdentity, parseStat, RUN } from './process-identity.ts';
 
 /** File in the keeper's folder with the ending of the process, `<pid> <status>`. */
 export const ENDED = 'ended';
@@ -32,9 +34,10 @@ interface ShellOptions {
   readonly first?: readonly string[];
 }
 
-/** On a quiet host. */
+/** Measured on a quiet host. */
 const READY_MS = 30_000;
 const MAX_OUTPUT_BYTES = 8192;
+const USER_TRIES = 10_000;
 const READY_LINE = new RegExp(`^${READY}(.*)\n`, 'm');
 const KEPT: ShellOptions = { stdio: ['ignore', 'ignore', 'ignore'], endsWithUs: false };
 
@@ -277,7 +280,7 @@ function waitingScript(launch: Launch): string {
 
 /**
  * Mounts the folder whose path it reads from descriptor 4 over that of the process, once, and says so there.
- * It has the rights for that from the start: nobody who enters a namespace of users later has them.
+ * It has the rights for that from the start: nobody who enters a user namespace later has them.
  */
 function moverLines(folder: string): string[] {
   const words = `mount --no-mtab --rbind "$to" ${quoted(folder)}`;
@@ -308,6 +311,23 @@ function innerScript(launch: Launch): string {
     `exec ${words} <&5 2>&6 3>&- ${launch.isMovable ? '4>&- ' : ''}5<&- 6>&- 7>&-`,
     '}',
   ].join('\n');
+}
+
+/** Runs the launch in the shell. Resolves with the process's identity as the program starts. */
+export async function begin(shell: KeeperShell, launch: Launch, uid: number | null): Promise<ProcessIdentity> {
+  const { stat, text } = await shell.run(launchScript(launch));
+  const found = parseStat(stat ?? '');
+  if (found !== null) {
+    const identity = { pid: found.pid, startTime: found.startTime, bootId: launch.bootId, uid };
+    // The user changes last; until then the process cannot be identified.
+    for (let tries = 0; tries < USER_TRIES && !isAlive(identity) && isThere(found.pid); tries++)
+      await sleep(1);
+    return identity;
+  }
+  shell.kill();
+  throw new AppError('internal_error', `${launch.command} cannot be started here`, {
+    cause: new Error(text.trim()),
+  });
 }
 
 /** A command that reads `content`, which may hold any line. */

@@ -67,7 +67,7 @@ export async function moveView(
   return AT;
 }
 
-/** It ends without a word where it cannot. */
+/** It exits silently if it cannot. */
 async function askMover(mover: Socket | null, folder: string): Promise<void> {
   if (mover === null || mover.readableEnded || mover.destroyed || folder.includes('\n'))
     throw new Error('the process has no mover for that folder');

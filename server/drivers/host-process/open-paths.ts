@@ -1,5 +1,5 @@
 /**
- * Where the host allows no views, as in a container without CAP_SYS_ADMIN, a process with a user of its own
+ * Where the host allows no views, as in a container without CAP_SYS_ADMIN, a process with its own user
  * must find its folder and its program where they are: every directory above them must let it pass.
  */
 import { chmodSync, statSync } from 'node:fs';

@@ -17,7 +17,7 @@ interface ProcessStat {
   readonly pid: number;
   /** The process may still be a zombie. */
   readonly isDead: boolean;
-  /** It runs, or waits for a processor. */
+  /** The process runs, or waits for a processor. */
   readonly isRunning: boolean;
   /** Number of the process that started it. */
   readonly parent: number;
@@ -50,7 +50,7 @@ export function readStat(path: string | number): ProcessStat | null {
   return text === null ? null : parseStat(text);
 }
 
-/** A line of `stat`; null when it is none. */
+/** A parsed line of `stat`; null: another format. */
 export function parseStat(text: string): ProcessStat | null {
   // The name, in parentheses, may itself hold anything.
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
@@ -92,8 +92,8 @@ export function identify(pid: number): Omit<ProcessIdentity, 'uid'> | null {
 }
 
 /**
- * Whether that very process still runs. One that is dead and not yet buried does not. Its command line does
- * not matter: whoever took over a process can write anything there. A process that cannot be examined,
+ * Whether that very process still runs. A zombie does not count. Its command line does not matter: anyone
+ * who took over a process can write anything there. A process that cannot be examined,
  * because we may open no more files, is taken to run on: nothing is reported as over, or started instead.
  */
 export function isAlive(identity: ProcessIdentity): boolean {

@@ -2,7 +2,7 @@
  * The order of processes when several want a processor: Cloudlet, then what it runs for others, at last those
  * of them that compute for long.
  *
- * Each process of a tenant has a share of its own, so a few of them have more than Cloudlet, however little
+ * Each process of a tenant has its own share, so a few of them have more than Cloudlet, however little
  * one of them has. As root Cloudlet therefore takes much more than a usual program.
  *
  * Nice values share processors out over time, but do not help who wakes up for a moment: that it used a bit
@@ -210,7 +210,7 @@ function threadsOf(names: readonly string[]): number[] {
     .map(Number);
 }
 
-/** Its threads; none: it has ended. */
+/** Threads of the process; none: it has ended. */
 function tasksOf(process: string): string[] {
   try {
     return readdirSync(`/proc/${process}/task`);

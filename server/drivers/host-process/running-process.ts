@@ -115,7 +115,7 @@ export class RunningProcess {
     try {
       process.kill(-this.pid, 'SIGKILL');
     } catch {
-      // None is left.
+      // No process is left.
     }
   }
 }

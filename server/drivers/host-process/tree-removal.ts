@@ -9,11 +9,11 @@ const TRIES = 5;
 const TAKEN: ReadonlySet<string> = new Set(['ENOTEMPTY', 'EEXIST']);
 
 /**
- * Removes what is at `path`, in a folder of ours, with all that is in it; missing is no error. Folders in it
- * may belong to others, and be as deep as they like. Each is first moved beside `path`, as `<path>.<number>`,
- * where whoever owns the folder it was in has no say: nobody can put a link to elsewhere in its place, and no
- * path grows. A crash meanwhile leaves names that begin with `path`. Several may remove the same tree, and
- * what a crash left of it, at the same time.
+ * Removes the file or folder at `path`, in a folder of ours, with its contents; missing is no error. Folders
+ * in it may belong to others, and be as deep as they like. Each is first moved beside `path`, as
+ * `<path>.<number>`, where whoever owns the folder it was in has no say: nobody can put a link to elsewhere
+ * in its place, and no path grows. A crash meanwhile leaves names that begin with `path`. Several may remove
+ * the same tree, and what a crash left of it, at the same time.
  */
 export async function removeTree(path: string): Promise<void> {
   const left = [path];
@@ -26,7 +26,7 @@ export async function removeTree(path: string): Promise<void> {
         left.push(to);
         return;
       } catch (error) {
-        // Left by a crash, or of another removal.
+        // Left by a crash, or by another removal.
         if (!TAKEN.has(codeOf(error) ?? '')) throw error;
       }
     }

@@ -27,15 +27,15 @@ export interface View {
   readonly folder: string;
   /** Files and folders of the host, absolute, mounted at the same path. */
   readonly readOnly: readonly string[];
-  /** At most so much in /tmp and /dev/shm together. */
+  /** Maximum in /tmp and /dev/shm together. */
   readonly temporaryMb: number;
   /** Number of user and group. */
   readonly uid: number;
 }
 
 /**
- * Lines for a shell that makes the view under `ROOT`. Throws when a path is not absolute, or not there. The
- * shell must be in a mount namespace and a process namespace of its own.
+ * Lines for a shell that makes the view under `ROOT`. Throws when a path is not absolute, or does not exist.
+ * The shell must be in its own mount and process namespaces.
  */
 export function viewScript({ folder, readOnly, temporaryMb, uid }: View): string {
   const shown = shownFolders(readOnly);

@@ -9,7 +9,8 @@ import type { PartUploads } from '../uploads/part-uploads.ts';
 import { settingsOf } from './bucket-settings.ts';
 import type { BucketRow } from './bucket-sql.ts';
 import { isSoundBucket } from './bucket-sql.ts';
-import { type Buckets, limitedKey } from './buckets.ts';
+import { limitedKey } from './bucket-errors.ts';
+import type { Buckets } from './buckets.ts';
 
 interface BucketEmptierDeps {
   readonly buckets: Buckets;

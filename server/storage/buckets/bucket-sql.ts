@@ -187,7 +187,7 @@ export class BucketSql {
     };
   }
 
-  /** `bytes`: more than now. Refuses if the settings of all the account's buckets would exceed `most`. */
+  /** `bytes`: the growth. Refuses if the settings of all the account's buckets would exceed `most`. */
   expectRoom(accountId: number, bytes: number, most: number): Statement {
     return {
       sql: `UPDATE accounts SET id = id WHERE id = ? AND ? >= ? +

@@ -4,13 +4,13 @@ import { type Change, type Changes, turnAt } from '../../metadata/change.ts';
 import { Listed, listRows } from '../../metadata/list.ts';
 import { REST_MS, type RestingNamesStore } from '../../metadata/resting-names-store.ts';
 import { type Clock, formatTime } from '../../platform/clock.ts';
-import { AppError } from '../../platform/errors.ts';
 import { formatSize } from '../listing/entries.ts';
 import { objectLocked } from '../objects/object-lock.ts';
 import type { Bucket, BucketChange, NewBucket } from '../schema.ts';
 import { VERSIONING } from '../schema.ts';
 import type { StorageBilling } from '../storage-billing.ts';
 import { assertBucketName } from '../uploads/upload-fields.ts';
+import { bucketExists, bucketNotFound, limitedKey, nameTaken, notEmpty, tooManySettings } from './bucket-errors.ts';
 import {
   type BucketSettings,
   type SettingName,
@@ -278,7 +278,7 @@ export class Buckets {
     return settings;
   }
 
-  /** Settings are rows that no bytes of objects count: without a bound they would fill the metadata. */
+  /** Settings do not count as stored bytes: without a bound they would fill the metadata. */
   #assertRoom(
     change: Change,
     { account_id, settings }: Pick<BucketRow, 'account_id' | 'settings'>,
@@ -343,48 +343,8 @@ function assertNoLock(bucket: BucketRow): void {
   throw objectLocked(`Object lock is enabled in ${bucket.name}, so its versioning stays on`);
 }
 
-export function bucketNotFound(name: string): AppError {
-  return new AppError('bucket_not_found', `You have no bucket named ${name}`);
-}
-
-function bucketExists(name: string): AppError {
-  return new AppError('bucket_exists', `You already have a bucket named ${name}`);
-}
-
-function nameTaken(name: string): AppError {
-  return new AppError(
-    'bucket_name_taken',
-    `The name ${name} belongs, or recently belonged, to a bucket of another account`,
-    {
-      hint: 'Choose another name: a released name stays reserved for 30 days',
-    },
-  );
-}
-
-function tooManySettings(): AppError {
-  return new AppError('quota_exceeded', 'The settings of all your buckets have at most 16 MiB together', {
-    hint: 'Remove lifecycle rules, policies or CORS rules that you no longer need',
-  });
-}
-
-function notEmpty(name: string): AppError {
-  return new AppError(
-    'bucket_not_empty',
-    `The bucket ${name} still contains objects, old versions, delete markers or uploads in progress`,
-    { hint: 'Delete them first, or use ?force=true to delete everything in the bucket' },
-  );
-}
-
 function mayEnter({ bucketLimits }: Principal, bucket: string): boolean {
   return bucketLimits === null || bucketLimits.some((limit) => limit.bucket === bucket);
-}
-
-/** Refuses changes of whole buckets to a limited key. */
-export function limitedKey(): AppError {
-  return new AppError(
-    'scope_required',
-    'This key is limited to certain buckets and cannot create, change or delete buckets',
-  );
 }
 
 /** Omits the settings of a damaged row, which may not be JSON. */

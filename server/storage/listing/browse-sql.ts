@@ -120,7 +120,7 @@ export class BrowseSql {
     return measured ?? { files: 0, nameBytes: 0, last: null };
   }
 
-  /** Number and bytes of the next `scan` live objects up to `end`. */
+  /** Count and bytes of the next `scan` live objects up to `end`. */
   async sizes(bucketId: number, from: From, { end, scan }: { end: string; scan: number }): Promise<Sizes> {
     const sizes = await this.#reads.get<Sizes>(
       `SELECT count(*) AS files, CAST(coalesce(sum(size_bytes), 0) AS BIGINT) AS bytes, max(name) AS last FROM (

@@ -26,7 +26,7 @@ export interface Retention {
   readonly until: number;
 }
 
-/** A bucket's, for new versions without a retention of their own. */
+/** A bucket's, for new versions without their own retention. */
 export interface DefaultRetention {
   readonly mode: LockMode;
   readonly days: number;

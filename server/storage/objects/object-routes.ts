@@ -131,8 +131,8 @@ function sizeRoute({ folderSizes }: ObjectRoutesDeps): Route {
     tag: 'storage',
     summary: 'Count the objects of a folder and their bytes',
     description:
-      'Live objects whose names begin with `prefix`. After a second, a call answers with what it has counted and ' +
-      '`next_cursor`; the sum of the calls is the folder. One call of an account counts at a time.',
+      'Live objects whose names begin with `prefix`. After a second, a call returns its count so far and ' +
+      '`next_cursor`; add up the results of all calls. An account can count one folder at a time.',
     permission: 'storage:read',
     params: BucketPath,
     query: Type.Object({ prefix: Type.Optional(Type.String()), cursor: Type.Optional(Type.String()) }),

@@ -45,6 +45,12 @@ interface StoredListedRow extends Omit<ListedRow, 'checksum'> {
 
 type PointedRow = Pick<VersionRow, 'id' | 'tags' | 'acl' | keyof LockRow>;
 
+interface Place {
+  readonly name: string;
+  /** Row id of a version. */
+  readonly id: number;
+}
+
 /** A part of a version that is replaced separately. */
 export type Fact = { readonly tags: string | null } | { readonly acl: string | null };
 
@@ -63,6 +69,10 @@ export const CONTENT_COLUMNS = `${ENTRY_COLUMNS}, 1 AS is_latest, o.bucket_id, b
   CASE WHEN v.object = o.id AND bl.size_bytes = v.size_bytes THEN 1 ELSE 0 END AS is_linked`;
 export const CONTENT_JOINS = `JOIN buckets b ON b.id = o.bucket_id JOIN accounts a ON a.id = b.account_id
   LEFT JOIN blobs bl ON bl.id = v.blob`;
+
+/** Versions and markers of a bucket by name and then oldest first, after a name and row id. */
+const IN_ORDER = `FROM objects o JOIN versions v ON v.object = o.id
+  WHERE o.bucket_id = ? AND o.name >= ? AND (o.name > ? OR v.id > ?) ORDER BY o.name, v.id LIMIT ?`;
 
 const SET_TAGS = `UPDATE versions SET tags = ?, tags_crc = ?, metadata_bytes = ?
   WHERE id = ? AND metadata_bytes = ?`;
@@ -192,37 +202,15 @@ export class ObjectSql {
   }
 
   /** Locks of versions that have or had one, by name and then age, after that name and row id. */
-  locks(
-    bucketId: number,
-    after: { readonly name: string; readonly id: number },
-    limit: number,
-  ): Awaitable<(LockRow & { readonly name: string; readonly id: number })[]> {
-    return this.#reads.all(
-      `SELECT o.name, v.id, ${LOCK_COLUMNS} FROM objects o JOIN versions v ON v.object = o.id
-       WHERE o.bucket_id = ? AND o.name >= ? AND (o.name > ? OR v.id > ?) ORDER BY o.name, v.id LIMIT ?`,
-      bucketId,
-      after.name,
-      after.name,
-      after.id,
-      limit,
-    );
+  locks(bucketId: number, { name, id }: Place, limit: number): Awaitable<(LockRow & Place)[]> {
+    const sql = `SELECT o.name, v.id, ${LOCK_COLUMNS} ${IN_ORDER}`;
+    return this.#reads.all(sql, bucketId, name, name, id, limit);
   }
 
   /** All versions and markers, by name and then oldest first, after that name and row id. */
-  historyEntries(
-    bucketId: number,
-    after: { readonly name: string; readonly id: number },
-    limit: number,
-  ): Awaitable<EntryRow[]> {
-    return this.#reads.all(
-      `SELECT ${ENTRY_COLUMNS}, 0 AS is_latest FROM objects o JOIN versions v ON v.object = o.id
-       WHERE o.bucket_id = ? AND o.name >= ? AND (o.name > ? OR v.id > ?) ORDER BY o.name, v.id LIMIT ?`,
-      bucketId,
-      after.name,
-      after.name,
-      after.id,
-      limit,
-    );
+  historyEntries(bucketId: number, { name, id }: Place, limit: number): Awaitable<EntryRow[]> {
+    const sql = `SELECT ${ENTRY_COLUMNS}, 0 AS is_latest ${IN_ORDER}`;
+    return this.#reads.all(sql, bucketId, name, name, id, limit);
   }
 
   /** Newest first, older than `before` (a row id). Empty unless the object is in that bucket. */
@@ -295,31 +283,19 @@ export class ObjectSql {
     );
   }
 
-  insertBlob(blob: NewBlob): Statement {
+  insertBlob({ name, sizeBytes, data, checksum, wrappedKey, namedKey, customer }: NewBlob): Statement {
     return {
       sql: `INSERT INTO blobs (name, size_bytes, data, checksum, wrapped_key, named_key, customer)
             VALUES (?, ?, ?, ?, ?, ?, ?)`,
-      params: [
-        blob.name,
-        blob.sizeBytes,
-        blob.data,
-        blob.checksum,
-        blob.wrappedKey,
-        blob.namedKey,
-        blob.customer,
-      ],
+      params: [name, sizeBytes, data, checksum, wrappedKey, namedKey, customer],
     };
   }
 
   insertObject(object: { objectId: string; bucketId: number; name: string }): Statement {
+    const { objectId, bucketId, name } = object;
     return {
       sql: 'INSERT INTO objects (object_id, bucket_id, name, row_crc) VALUES (?, ?, ?, ?)',
-      params: [
-        object.objectId,
-        object.bucketId,
-        object.name,
-        crcOfObject({ object_id: object.objectId, name: object.name }),
-      ],
+      params: [objectId, bucketId, name, crcOfObject({ object_id: objectId, name })],
     };
   }
 

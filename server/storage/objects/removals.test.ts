@@ -150,7 +150,7 @@ describe('suspended', () => {
     assert.deepEqual(await counters(bucket), [1, 4, 1, 4]);
   });
 
-  test('a version with an id of its own is covered, not removed, wherever the null version is', async () => {
+  test('a version with its own id is covered, not removed, wherever the null version is', async () => {
     const bucket = await newBucket('off');
     await put(bucket, 'old');
     await turn(bucket, 'on');

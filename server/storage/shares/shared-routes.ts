@@ -123,7 +123,7 @@ async function sendFile(deps: SharedRoutesDeps, { share, name, request, reply, d
   if (found === undefined || !('content' in found)) throw notFound(name);
   const { content } = found;
   if (content.row.customer !== null) throw customerKeyRequired(name);
-  // Each range would be a download of its own, so the whole file is sent.
+  // Each range would be its own download, so the whole file is sent.
   if (row.max_downloads !== null) for (const header of CONDITIONS) delete request.headers[header];
   if (request.method !== 'HEAD' && isBegin(request.headers.range)) await shares.count(share);
   await sendDownload(

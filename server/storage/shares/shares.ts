@@ -88,7 +88,7 @@ export class Shares {
     const { store, changes, clock, passwords } = this.#deps;
     const { principal, address } = call;
     const { name, password, expires_in, max_downloads = null } = input;
-    // The link reads what is there: a key that may only write must not read by it.
+    // The link reads existing content: a key that may only write must not read through it.
     if (!permits(principal, 'storage:read')) throw readsNot();
     if (name !== '') assertObjectName(name);
     const bucket = await this.#shared(principal, input.bucket, name);

@@ -192,11 +192,9 @@ export async function giveSchema(client: ClientBase, group: string): Promise<voi
 
 export async function limitDatabase(client: ClientBase, name: string, limits: EngineLimits): Promise<void> {
   const { connections, statementMs } = limits;
+  const alter = `ALTER DATABASE ${id(name)}`;
   await client.query(
-    [
-      `ALTER DATABASE ${id(name)} CONNECTION LIMIT ${connections + OURS}`,
-      `ALTER DATABASE ${id(name)} SET statement_timeout = ${statementMs}`,
-    ].join(';'),
+    `${alter} CONNECTION LIMIT ${connections + OURS}; ${alter} SET statement_timeout = ${statementMs}`,
   );
 }
 

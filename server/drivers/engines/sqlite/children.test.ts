@@ -386,13 +386,8 @@ test('a query refuses what it would leave half done, and gives values as JSON ha
   for (const statement of ['SELECT 1;', ' SELECT 1 ; -- one', '/* a */ SELECT 1 /* b */']) {
     assert.deepEqual(await run(database, statement), [[1]]);
   }
-  const values = await run(
-    database,
-    "SELECT 9007199254740993, x'0102', 1e999, NULL, ?, ?, ?",
-    'a',
-    1.5,
-    true,
-  );
+  const kinds = "SELECT 9007199254740993, x'0102', 1e999, NULL, ?, ?, ?";
+  const values = await run(database, kinds, 'a', 1.5, true);
   assert.deepEqual(values, [['9007199254740993', 'AQI=', 'Infinity', null, 'a', 1.5, 1]]);
   const large = { ...WHOLE, statement: 'SELECT zeroblob(30000000)', params: [], readOnly: true };
   const { rows, truncated } = await engine.query(database, large);
