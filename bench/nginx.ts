@@ -1,4 +1,4 @@
-/** nginx with sendfile, in the foreground, from a folder of its own. */
+/** nginx with sendfile, in the foreground, from its own folder. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';

@@ -80,7 +80,7 @@ export async function startByHand(line: ServerLine, folder: string): Promise<Ser
   const [program = '', ...args] = line.args.map(here);
   const env = Object.fromEntries(Object.entries(line.env).map(([name, value]) => [name, here(value)]));
   const { uid, gid } = line;
-  // In a session of its own, as ours is: the scheduler divides the processors among sessions.
+  // In its own session, as ours is: the scheduler divides the processors among sessions.
   const child = spawn(program, args, {
     env,
     uid,

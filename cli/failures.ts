@@ -96,7 +96,7 @@ const HINTS: ReadonlyMap<CloudError['code'], string> = new Map([['invalid_api_ke
 
 const CERTIFICATE = /CERT|SELF_SIGNED|UNABLE_TO|ISSUER/;
 
-/** The reason that the connection gives, in place of a hint that fits all; undefined: neither. */
+/** The reason for a failed connection, more specific than the general hint; undefined: unknown. */
 function whyNoAnswer({ cause, hint }: CloudError): string | undefined {
   const failed = cause instanceof Error && cause.cause instanceof Error ? cause.cause : cause;
   if (!(failed instanceof Error)) return hint;

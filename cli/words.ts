@@ -65,7 +65,7 @@ export function readWords(command: Command, args: readonly string[]): Read {
   return { words: positionals, options: valuesOf(values) };
 }
 
-/** `--json=1`, as options of other programs are written. */
+/** `--json=1`, as in other programs. */
 function valueless(command: Command, option: string): UsageError {
   return new UsageError(
     `${command.name}: ${option} takes no value`,
@@ -73,12 +73,12 @@ function valueless(command: Command, option: string): UsageError {
   );
 }
 
-/** Short options of other programs that are not needed here, or have another letter. */
+/** Short options of other programs that do not exist here, or have another letter. */
 function habit(unknown: string | undefined, known: Readonly<Record<string, Option>>): string | undefined {
   if (unknown === '-R' && known['recursive'] !== undefined) return '; did you mean -r?';
   // A command with --yes asks.
   if (unknown === '-f')
-    return known['yes'] === undefined ? '; nothing asks, so it is not needed' : '; did you mean --yes?';
+    return known['yes'] === undefined ? '; this command does not ask for confirmation' : '; did you mean --yes?';
   if (unknown === '-a') return '; it is not needed, because every name is listed';
   return undefined;
 }

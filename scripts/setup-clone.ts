@@ -46,7 +46,7 @@ export interface Clone {
   readonly directory: string;
   /** Its environment. */
   readonly env: NodeJS.ProcessEnv;
-  /** Runs the set-up script as npm would, with an empty cache of its own. */
+  /** Runs the set-up script as npm would, with its own empty cache. */
   setUp(
     purpose: string,
     options?: { env?: Record<string, string>; uid?: number },

@@ -10,7 +10,7 @@ import { type Clone, makeClone, PARENT } from './setup-clone.ts';
 
 after(() => rmSync(PARENT, { recursive: true }));
 
-/** A set-up in a process group of its own, as a terminal has it, and all that it says. */
+/** A set-up in its own process group, as a terminal has it, and all that it says. */
 function begin({ directory, env }: Clone) {
   const words = [join(directory, 'scripts/setup.js'), 'start'];
   const child: ChildProcess = spawn(process.execPath, words, { env, detached: true });

@@ -185,7 +185,7 @@ describe('set-up', () => {
     const folder = join(clone.directory, 'native');
     mkdirSync(folder);
     writeFileSync(join(folder, 'package.json'), JSON.stringify({ name: 'native', version: '1.0.0' }));
-    // Without a script of its own npm runs node-gyp for it, as it does for better-sqlite3.
+    // Without its own script npm runs node-gyp for it, as it does for better-sqlite3.
     writeFileSync(join(folder, 'binding.gyp'), '{ "targets": [{ "target_name": "native" }] }');
     spawnSync('npm', ['pack', './native'], { cwd: clone.directory, env: OUTSIDE });
     // Newer npms run only scripts that were approved, unless told this; older ones do not know it.

@@ -51,7 +51,7 @@ const FILES: Readonly<Record<string, string>> = {
 };
 for (const [name, text] of Object.entries(FILES)) writeFileSync(join(directory, name), text);
 
-/** A run of node:test cannot start inside another, so it has a process of its own. */
+/** A run of node:test cannot start inside another, so it has its own process. */
 function outcomesOf(names: readonly string[], more: Partial<TestRunOptions> = {}): FileOutcome[] {
   const script = `
     import { runTestFiles } from ${JSON.stringify(fileURLToPath(new URL('./test-run.ts', import.meta.url)))};

@@ -1,4 +1,4 @@
-/** Test files, run by node:test: one in a process of its own, or many in one. */
+/** Test files, run by node:test: one in its own process, or many in one. */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -19,7 +19,7 @@ export interface Finished {
 }
 
 export interface TallyOptions {
-  /** Number of suites that represent the file itself; 0 in a process of its own. */
+  /** Number of suites that represent the file itself; 0 in its own process. */
   readonly level?: number;
   /** The package whose absence caused the skip, if it can be installed here. */
   readonly curable?: ((reason: string) => string | undefined) | undefined;

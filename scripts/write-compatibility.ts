@@ -199,8 +199,8 @@ async function libsql(uri: string): Promise<string> {
 
 const HEAD = `# What database engines take
 
-Made by \`scripts/write-compatibility.ts\`, which asks the engines of a cloud that it starts: "here" is what was
-answered to a user of one database, "yes" that all of the row was taken. What an original takes is said by its
+Made by \`scripts/write-compatibility.ts\`, which asks the engines of a cloud that it starts: "here" is the
+answer to a user of one database; "yes" means that the whole row works. What an original takes is said by its
 manual.
 [Databases](../databases.md) says the rest.
 `;

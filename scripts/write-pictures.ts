@@ -1,5 +1,5 @@
 /**
- * Makes the pictures of the console that README shows: a cloud of its own, filled by this script, and seen
+ * Makes the pictures of the console that README shows: its own cloud, filled by this script, and seen
  * with Debian's Chromium. Run it by hand when the console looks different: `npm run pictures`.
  */
 import { mkdirSync } from 'node:fs';

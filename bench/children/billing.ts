@@ -1,6 +1,6 @@
 /**
  * Fills a database with months of billing and does with it what a cloud does: walks the ledger, checks it as
- * each minute, rates an hour of all machines, makes a report. In a process of its own, whose CPU time is
+ * each minute, rates an hour of all machines, makes a report. In its own process, whose CPU time is
  * measured.
  */
 import { CatalogStore } from '../../server/billing/catalog/catalog-store.ts';

@@ -1,5 +1,5 @@
 /**
- * The plain way to keep a small object: a file of its own, fdatasync, and an fsync of the directory.
+ * The plain way to keep a small object: its own file, fdatasync, and an fsync of the directory.
  * Threads with synchronous calls, because they were faster than fs/promises at the same concurrency.
  */
 import { randomBytes } from 'node:crypto';

@@ -12,7 +12,7 @@ import { cloudUrl, isOpenToReaders, reachable, Session } from '../sign-in/sessio
 
 const DAY_SECONDS = 24 * 3600;
 const KEY_DAYS = 90;
-/** In the console's list of keys. */
+/** The name in the console's list of keys. */
 const KEY_NAME = `CLI on ${hostName()}`.slice(0, 64);
 
 export const ACCOUNT_COMMANDS: readonly Command[] = [

@@ -7,7 +7,7 @@ import { UsageError } from '../failures.ts';
 import { cleaned } from '../output.ts';
 import { givenText, readTextFile } from '../text-file.ts';
 
-const BODY_BY_OPTION = 'A body is given with -d (--data)';
+const BODY_BY_OPTION = 'Pass a body with -d (--data)';
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'];
 
 export const API_COMMAND: Command = {
@@ -53,7 +53,7 @@ function readCall([first = '', ...rest]: readonly string[]): { method: string; p
   const method = first.toUpperCase();
   if (METHODS.includes(method)) {
     const [path = '', ...surplus] = rest;
-    if (surplus.length > 0) throw new UsageError(`${method} takes a path and no more words`, BODY_BY_OPTION);
+    if (surplus.length > 0) throw new UsageError(`${method} takes a path and no other argument`, BODY_BY_OPTION);
     // `//host/…` would be another host.
     if (!path.startsWith('/') || path.startsWith('//'))
       throw new UsageError('the path must begin with a single /');

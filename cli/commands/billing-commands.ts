@@ -6,14 +6,14 @@ export const BILLING_COMMANDS: readonly Command[] = [
   {
     name: 'billing',
     words: '',
-    summary: 'show the credits, what they are spent on this month, and how long they last',
+    summary: 'show the credits, the spending of this month, and how long the credits last',
     run: async ({ session, output }) => {
       const { cloud } = session();
       const [estimate, cap] = await Promise.all([cloud.getEstimate(), cloud.getSpendCap()]);
       output.one({ ...cap, ...estimate }, () => [
         `${estimate.spendable} credits to spend${lasts(estimate.days_left)}`,
-        `${estimate.per_day} credits per day with what is in use`,
-        `${cap.spent} credits in ${cap.month}, ${cap.month_end} at its end`,
+        `${estimate.per_day} credits per day at the current usage`,
+        `${cap.spent} credits spent in ${cap.month}, ${cap.month_end} expected by its end`,
         capLine(cap),
       ]);
     },
@@ -21,15 +21,15 @@ export const BILLING_COMMANDS: readonly Command[] = [
   {
     name: 'billing cap',
     words: '[CREDITS]',
-    summary: 'show or set what the account may spend in a calendar month (UTC)',
+    summary: 'show or set the monthly spend cap (calendar months, UTC)',
     details: [
-      'CREDITS is a number, or "none". At the cap, machines and databases are stopped, and nothing is deleted.',
+      'CREDITS is a number, or "none". At the cap, machines and databases stop; nothing is deleted.',
       'They start again with a higher cap, or in the next month.',
     ].join('\n'),
     options: {
       warn: {
         value: 'PERCENTS',
-        summary: 'percents at which to be warned, such as 50,80; "none": only at the cap',
+        summary: 'percentages that send a warning, such as 50,80; "none": only at the cap',
       },
     },
     run: setCap,
@@ -39,15 +39,15 @@ export const BILLING_COMMANDS: readonly Command[] = [
     words: 'KIND [NAME]',
     summary: 'show what a machine, database or bucket would cost, before it is created',
     details: 'KIND is vm (NAME: an instance type), db (NAME: an engine) or bucket.',
-    options: { size: { value: 'GB', summary: 'disk, or contents; default: the disk of the type, or 1' } },
+    options: { size: { value: 'GB', summary: 'size in GB; default: the disk of the instance type, or 1' } },
     run: showPrice,
   },
   {
     name: 'billing resources',
     words: '',
-    summary: 'list the resources that cost most, deleted ones too',
+    summary: 'list the most expensive resources, including deleted ones',
     options: {
-      from: { value: 'TIME', summary: 'start; default: of this month' },
+      from: { value: 'TIME', summary: 'start; default: the start of this month' },
       to: { value: 'TIME', summary: 'end' },
     },
     run: async ({ session, output, options }) => {
@@ -80,7 +80,7 @@ function capLine({ cap, administrator_cap, percent, is_reached, expected_at, res
   const whose = administrator_cap === cap ? ', set by an administrator' : '';
   const line = `spend cap ${cap} credits per month${whose}: ${percent} %`;
   if (is_reached) return `${line}, reached: everything is stopped until ${resets_at} UTC or a higher cap`;
-  return expected_at === null ? line : `${line}, reached at ${expected_at} UTC with what is in use`;
+  return expected_at === null ? line : `${line}, reached at ${expected_at} UTC at the current usage`;
 }
 
 function lasts(days: number | null): string {
@@ -128,8 +128,8 @@ async function showPrice({ session, output, options, words: [kind = '', name] }:
   output.one(price, () => [
     `${price.per_month} credits per month (${price.per_hour} per hour)`,
     price.days_left_with === null
-      ? 'free, as is everything in use'
-      : `your ${price.spendable} credits last ${Math.floor(price.days_left_with)} days with it`,
+      ? 'free; nothing else in use costs credits'
+      : `your ${price.spendable} credits last ${Math.floor(price.days_left_with)} days with this resource`,
     ...(price.cap_reached_with === null ? [] : [`the spend cap is reached at ${price.cap_reached_with} UTC`]),
   ]);
 }

@@ -128,7 +128,7 @@ export const DATABASE_COMMANDS: readonly Command[] = [
       output.one(made, () => [made.connection.uri]);
       if (made.state === 'creating')
         output.note(
-          `${made.state_reason?.message ?? 'the database is being created'}; cloudlet db show says when it is ready`,
+          `${made.state_reason?.message ?? 'the database is being created'}; cloudlet db show tells when it is ready`,
         );
     },
   },
@@ -180,8 +180,8 @@ export const DATABASE_COMMANDS: readonly Command[] = [
   {
     name: 'db explain',
     words: 'DATABASE STATEMENT',
-    summary: 'show how a statement would be run, as a tree; a command of MongoDB is JSON',
-    options: { measure: { summary: 'run the statement, read-only, for measured figures' } },
+    summary: 'show the query plan of a statement as a tree (MongoDB: a command in JSON)',
+    options: { measure: { summary: 'run the statement, read-only, to measure each step' } },
     run: about(findDatabase, async (database, { cloud, output, options, words: [, given = ''] }) => {
       const { language } = (await engineOf(cloud, database)).traits;
       const asked = language === 'sql' ? { statement: given } : { command: commandOf(given) };
@@ -195,7 +195,7 @@ export const DATABASE_COMMANDS: readonly Command[] = [
   {
     name: 'db queries',
     words: 'DATABASE',
-    summary: 'list the queries over the API that are running in a database',
+    summary: 'list the running queries of a database (those sent over the API)',
     run: about(findDatabase, async ({ database_id }, { cloud, output }) => {
       const running = await cloud.listRunningDatabaseQueries(database_id);
       output.table(running, ['ID', 'SINCE', 'STATEMENT'], ({ query_id, started_at, statement }) => [

@@ -7,7 +7,7 @@ import { ClientError, EXIT } from '../failures.ts';
 import { readManifest } from '../files/export-manifest.ts';
 import { counted, type Output, sizeText } from '../output.ts';
 
-export const DISKS = { disks: { summary: 'also the disks of machines' } } as const;
+export const DISKS = { disks: { summary: 'include the disks of machines' } } as const;
 /** The rest is in the manifest. */
 const MOST_TOLD = 20;
 
@@ -44,7 +44,7 @@ export async function saveExport(response: Response, path: string, output: Outpu
 export const EXPORT_COMMAND: Command = {
   name: 'account export',
   words: 'FILE',
-  summary: 'save everything of your account as a zip: objects with versions, dumps, machines, the bill',
+  summary: 'save all data of your account as a zip: objects with versions, dumps, machines, the bill',
   details: [
     'MANIFEST.json in the zip names each file with its SHA-256, and what was left out and why. The key needs',
     'all scopes.',

@@ -1,4 +1,4 @@
-/** Images that administrators fetch by name and delete. */
+/** Images that administrators download by name, and delete. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { AdminImage, Cloud } from '../../sdk/index.ts';
 import type { Command, Invocation } from '../command.ts';
@@ -12,7 +12,7 @@ export const IMAGE_COMMANDS: readonly Command[] = [
   {
     name: 'image ls',
     words: '',
-    summary: 'list the images that can be fetched by name, and what was fetched or added',
+    summary: 'list images to download by name, and images already downloaded or added',
     run: async ({ session, output }) => {
       const { cloud } = session();
       const known = await cloud.adminListKnownImages();
@@ -39,16 +39,16 @@ export const IMAGE_COMMANDS: readonly Command[] = [
   {
     name: 'image fetch',
     words: 'NAME',
-    summary: 'fetch an image from its maker and check it; then machines are made of it by that name',
+    summary: 'download an image from its publisher, verify it, and offer it for new machines under its name',
     details:
-      'The cloud fetches, and goes on if this command is interrupted or the cloud restarts.\n' +
+      'The cloud downloads the image, even if this command is interrupted or the cloud restarts.\n' +
       '"cloudlet image rm NAME" cancels. "cloudlet image ls" lists the names.',
     run: async ({ words: [name = ''], session, output }) => {
       const { cloud } = session();
       const { image_id } = await cloud.adminFetchImage(name);
       const image = await ended(cloud, image_id, output);
       if (image.state === 'failed') {
-        throw new ClientError(`${name} was not fetched: ${image.state_reason?.message}`, EXIT.failure);
+        throw new ClientError(`${name} could not be downloaded: ${image.state_reason?.message}`, EXIT.failure);
       }
       output.one(image, () => [`${name} is ready: cloudlet vm create NAME --image ${name}`]);
     },
@@ -56,7 +56,7 @@ export const IMAGE_COMMANDS: readonly Command[] = [
   {
     name: 'image rm',
     words: 'IMAGE',
-    summary: 'delete an image that no machine uses, or cancel its fetch',
+    summary: 'delete an image that no machine uses, or cancel its download',
     options: YES,
     run: about(findImage, async ({ image_id, name }, { cloud, ...call }) => {
       await assertMeant(call, `Delete the image ${name} (${image_id})?`);

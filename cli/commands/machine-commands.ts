@@ -33,14 +33,14 @@ export const MACHINE_COMMANDS: readonly Command[] = [
   {
     name: 'vm rebuild',
     words: 'VM',
-    summary: 'give a stopped machine a new disk of an image; all that is on its disk is lost',
-    options: { image: { value: 'IMAGE', summary: 'default: its image (see cloudlet vm images)' }, ...YES },
+    summary: 'replace the disk of a stopped machine with a new one from an image; all data on the old disk is lost',
+    options: { image: { value: 'IMAGE', summary: 'default: the image of the machine (see cloudlet vm images)' }, ...YES },
     run: about(findVm, async ({ vm_id, name, disk_gb }, { cloud, output, options, ...call }) => {
       const image = options.text('image');
       const wanted = { cloud, output, options, ...call };
-      await assertMeant(wanted, `Delete all that is on the disk of ${name} (${disk_gb} GB)?`);
+      await assertMeant(wanted, `Delete all data on the disk of ${name} (${disk_gb} GB)?`);
       const vm = await cloud.rebuildVm(vm_id, image === undefined ? {} : { image });
-      output.one(vm, () => [`${name} has a new disk of ${vm.image}; cloudlet vm start ${name} starts it`]);
+      output.one(vm, () => [`${name} has a new disk from ${vm.image}; cloudlet vm start ${name} starts it`]);
     }),
   },
   {
@@ -61,22 +61,22 @@ export const MACHINE_COMMANDS: readonly Command[] = [
   {
     name: 'vm snapshot',
     words: 'VM NAME',
-    summary: 'copy the disk of a stopped machine, to go back to it',
+    summary: 'take a snapshot of the disk of a stopped machine',
     run: about(findVm, async ({ vm_id, name }, { cloud, output, words: [, as = ''] }) => {
       const made = await cloud.createVmSnapshot(vm_id, { name: as }, { takesLong: true });
-      output.one(made, () => [`snapshot ${as} of ${name} is made (${sizeText(made.size)})`]);
+      output.one(made, () => [`snapshot ${as} of ${name} created (${sizeText(made.size)})`]);
     }),
   },
   {
     name: 'vm revert',
     words: 'VM SNAPSHOT',
-    summary: 'put the disk of a stopped machine back to a snapshot; what was written since is lost',
+    summary: 'restore the disk of a stopped machine from a snapshot; later changes are lost',
     options: YES,
     run: about(findVm, async ({ vm_id, name }, { cloud, output, ...call }) => {
       const snapshot = await findSnapshot(cloud, vm_id, call.words[1] ?? '');
-      await assertMeant({ ...call, output }, `Put the disk of ${name} back to ${snapshot.name}?`);
+      await assertMeant({ ...call, output }, `Restore the disk of ${name} from ${snapshot.name}?`);
       const vm = await cloud.restoreVmSnapshot(vm_id, snapshot.snapshot_id, { takesLong: true });
-      output.one(vm, () => [`${name} is as in ${snapshot.name}`]);
+      output.one(vm, () => [`the disk of ${name} was restored from ${snapshot.name}`]);
     }),
   },
   {

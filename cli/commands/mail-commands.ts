@@ -7,14 +7,14 @@ export const MAIL_COMMANDS: readonly Command[] = [
   {
     name: 'mail status',
     words: '',
-    summary: 'show whether the cloud sends mail, and how much waits',
+    summary: 'show whether the cloud sends mail, and how many mails are waiting',
     run: async ({ session, output }) => {
       const mail = await session().cloud.adminGetMail();
       output.one(mail, () =>
         mail.enabled
           ? [
-              `By ${mail.server}, from ${mail.from}`,
-              `Of the last 30 days: ${mail.sent} sent, ${mail.failed} failed; ${mail.pending} waiting`,
+              `Sent through ${mail.server}, from ${mail.from}`,
+              `Last 30 days: ${mail.sent} sent, ${mail.failed} failed; ${mail.pending} waiting`,
             ]
           : ['This cloud sends no mail: CLOUDLET_SMTP_URL is not set'],
       );
@@ -26,7 +26,7 @@ export const MAIL_COMMANDS: readonly Command[] = [
     summary: 'send a test mail; "mail ls" shows the result',
     run: async ({ session, output, words: [to = ''] }) => {
       const mail = await session().cloud.adminSendTestMail({ to });
-      output.one(mail, () => [`${mail.id} is on its way to ${mail.to}`]);
+      output.one(mail, () => [`${mail.id} is queued for ${mail.to}`]);
     },
   },
   {

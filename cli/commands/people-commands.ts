@@ -104,7 +104,7 @@ export const PEOPLE_COMMANDS: readonly Command[] = [
         ...(options.has('uses') && { max_uses: options.count('uses', 1, 1) }),
         ...termsOf(options),
       });
-      output.one(made, () => [made.url ?? `${made.id} goes by mail to ${made.email}`]);
+      output.one(made, () => [made.url ?? `${made.id} is mailed to ${made.email}`]);
     },
   },
   {
@@ -123,7 +123,7 @@ export const PEOPLE_COMMANDS: readonly Command[] = [
       output.table(invitations, ['WHO', 'LINK'], (made: CreatedInvitation) => {
         return [nameOf(made), made.url ?? 'by mail'];
       });
-      const note = options.has('mail') ? 'The links go by mail.' : 'The links are not shown again.';
+      const note = options.has('mail') ? 'The links are mailed.' : 'The links are not shown again.';
       output.note(`${counted(invitations.length, 'invitation')}. ${note}`);
     },
   },
@@ -153,7 +153,7 @@ export const PEOPLE_COMMANDS: readonly Command[] = [
         ...(email !== undefined && { email }),
         ...termsOf(options),
       });
-      output.one(made, () => [made.url ?? `${made.id} goes by mail to ${made.email}`]);
+      output.one(made, () => [made.url ?? `${made.id} is mailed to ${made.email}`]);
     },
   },
   {
@@ -187,8 +187,8 @@ export const PEOPLE_COMMANDS: readonly Command[] = [
   {
     name: 'rights',
     words: '[KEY]',
-    summary: 'list what this profile, or an access key, may do; S3 operations too',
-    details: 'KEY is the ID of an access key. Each call is decided as the cloud decides it.',
+    summary: 'list the operations that this profile, or an access key, may call, including S3',
+    details: 'KEY is the ID of an access key. Each answer is the cloud's own decision.',
     options: {
       account: { value: 'NAME', summary: 'of another account (administrators and auditors)' },
       refused: { summary: 'list refused operations instead, with the error' },
@@ -250,10 +250,10 @@ export const PEOPLE_COMMANDS: readonly Command[] = [
   {
     name: 'people remove',
     words: 'NAME',
-    summary: 'remove a user after 7 days; nobody gets in from now on, and "people keep" undoes it',
-    details: 'With --export everything of the user is saved first; if that fails, nobody is removed.',
+    summary: 'remove a user after 7 days; sign-in is blocked at once, and "people keep" undoes the removal',
+    details: 'With --export all data of the user is saved first; if that fails, the user is not removed.',
     options: {
-      reason: { value: 'TEXT', summary: 'for the audit log; default: removed' },
+      reason: { value: 'TEXT', summary: 'reason for the audit log; default: removed' },
       export: { value: 'FILE', summary: 'first save all of the user’s data as a zip' },
       ...DISKS,
     },
@@ -274,13 +274,13 @@ export const PEOPLE_COMMANDS: readonly Command[] = [
     run: async ({ session, output, words: [name = ''] }) => {
       const { cloud } = session();
       const kept = await cloud.adminKeepAccount(await idOf(cloud, name));
-      output.one(kept, () => [`${kept.username} goes on`]);
+      output.one(kept, () => [`${kept.username} is no longer scheduled for removal`]);
     },
   },
   {
     name: 'people',
     words: '',
-    summary: 'list invited and registered people with their last use, stored bytes and credits',
+    summary: 'list invited and registered people with their last activity, stored bytes and credits',
     run: async ({ session, output }) => {
       const { cloud } = session();
       const [invitations, accounts] = [

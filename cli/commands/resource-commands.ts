@@ -91,7 +91,7 @@ const VM_COMMANDS: readonly Command[] = [
       point: { value: 'POINT', summary: 'recovery point to restore from (required)' },
       type: {
         value: 'TYPE',
-        summary: 'the type in the point, or one with the same disk size; default: the type of VM',
+        summary: 'instance type, with the same disk size; default: that of the machine in the recovery point',
       },
     },
     run: restoreVm,
@@ -146,7 +146,7 @@ const BUCKET_COMMANDS: readonly Command[] = [
     words: 'BUCKET [NAME] [VALUE]',
     summary: 'show the S3 settings of a bucket, or set one',
     details:
-      'VALUE is JSON, plain text, or @FILE; null removes the setting. The names are those that --json prints.',
+      'VALUE is JSON, plain text, or @FILE; null removes the setting. --json prints the names.',
     run: about(findBucket, bucketSettings),
   },
   {

@@ -18,10 +18,10 @@ export const SSH_KEY_COMMANDS: readonly Command[] = [
   {
     name: 'ssh-key add',
     words: 'NAME FILE',
-    summary: 'keep the public key in FILE under a name, for new machines',
+    summary: 'store the public key in FILE under a name, for new machines',
     run: async ({ words: [name = '', file = ''], session, output }) => {
       const made = await session().cloud.addSshKey({ name, public_key: readTextFile(file) });
-      output.one(made, () => [`${name} is kept: ${made.fingerprint}`]);
+      output.one(made, () => [`${name} is stored: ${made.fingerprint}`]);
     },
   },
   {

@@ -39,7 +39,7 @@ export const BROWSE_COMMANDS: readonly Command[] = [
         () => false,
       );
       await s3.createBucket(bucket);
-      call.output.one({ bucket }, () => [`s3://${bucket} ${isThere ? 'is there already' : 'is created'}`]);
+      call.output.one({ bucket }, () => [`s3://${bucket} ${isThere ? 'exists already' : 'is created'}`]);
     },
   },
   {
@@ -132,7 +132,7 @@ interface Size {
   readonly bytes: number;
 }
 
-/** The cloud counts a folder of one's own by itself; what it does not count is listed. */
+/** The cloud counts the caller's own folders; other folders are counted from a listing. */
 async function sizeOf(call: Invocation, location: RemoteLocation): Promise<Size> {
   const counted = hasWildcards(location, call) ? undefined : await countedSize(call, location);
   if (counted !== undefined && counted.count > 0) {

@@ -35,7 +35,7 @@ export interface DownloadMeans {
   readonly onMoved: (bytes: number) => void;
 }
 
-const ELSEWHERE = 'Copy this object by itself to another name';
+const ELSEWHERE = 'Copy this object alone, to another name';
 
 /** Files of unfinished downloads; `sync` ignores them. */
 export const PART_FILE = /^\.cloudlet-[0-9a-f]{16}\.part$/;
@@ -86,7 +86,7 @@ export async function downloadFile(download: Download, { s3, onMoved }: Download
   }
 }
 
-/** A device, a pipe or a socket, such as `/dev/null`: a file must not take its place. */
+/** A device, a pipe or a socket, such as `/dev/null`, which a file must not replace. */
 async function isStream(path: string): Promise<boolean> {
   const found = await stat(path).catch(() => undefined);
   if (found === undefined) return false;
@@ -95,7 +95,7 @@ async function isStream(path: string): Promise<boolean> {
   return !found.isDirectory() && (isOpened || !found.isFile());
 }
 
-/** Writes an object into what is at the path. Nothing can be continued there. */
+/** Writes an object into the existing file or device at the path. Such a download cannot be resumed. */
 async function writeThrough({ from, path }: Download, { s3, onMoved }: DownloadMeans): Promise<void> {
   const response = await s3.get(from);
   const wanted = Number(response.headers['content-length']);

@@ -28,7 +28,7 @@ export async function readManifest(path: string): Promise<ExportManifest> {
   } finally {
     await file.close();
   }
-  throw new ClientError('the export is incomplete: it broke off');
+  throw new ClientError('the export is incomplete: it was cut off');
 }
 
 async function manifestIn(file: FileHandle): Promise<ExportManifest | undefined> {

@@ -28,7 +28,7 @@ export function neitherRemote(words: readonly string[], form: string): UsageErro
   return new UsageError(rule, 'To see your buckets: cloudlet ls');
 }
 
-/** The probably meant location, of a slip in its scheme or the form of scp; undefined: none. */
+/** The location that was probably meant, after a typo in the scheme or the syntax of scp; undefined: none. */
 function likelyLocation(text: string): string | undefined {
   const [, rest] = /^s3:\/*([^/].*)$/i.exec(text) ?? [];
   if (rest !== undefined) return `${SCHEME}${rest}`;
@@ -57,7 +57,7 @@ export function remoteBucket(text: string): string {
 
 function bucketAndKey(text: string, path: string): RemoteLocation {
   const [, rest] = /^s3:\/?([^/].*)$/.exec(path) ?? [];
-  if (rest !== undefined) throw new UsageError(`${text} is no location; did you mean ${SCHEME}${rest}?`);
+  if (rest !== undefined) throw new UsageError(`${text} is not a location; did you mean ${SCHEME}${rest}?`);
   const [bucket = ''] = path.split('/', 1);
   if (bucket !== '' && !BUCKET.test(bucket)) {
     const rule = 'A bucket has 3 to 63 lower-case letters, digits, dots and hyphens';

@@ -12,7 +12,7 @@ export function mtimeText(mtimeNs: bigint): string {
   return `${text.slice(0, -9)}.${text.slice(-9)}`;
 }
 
-/** In ms, or undefined if it is not a time. */
+/** ms since 1970; undefined: the text is not a time. */
 export function readMtime(text: unknown): number | undefined {
   const seconds = typeof text === 'string' && text !== '' ? Number(text) : Number.NaN;
   return Number.isFinite(seconds) ? seconds * 1000 : undefined;

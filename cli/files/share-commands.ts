@@ -12,13 +12,13 @@ export const SHARE_COMMANDS: readonly Command[] = [
   {
     name: 'share',
     words: 'PATH',
-    summary: 'print a link to a file, or to a folder, that anybody can open until it ends',
-    details: 'A folder ends with "/". `shares` lists the links, `unshare` ends one at once.',
+    summary: 'print a link to a file or folder that anyone can open until it expires',
+    details: 'A folder ends with "/". `shares` lists the links, `unshare` revokes one.',
     options: {
-      expires: { value: 'TIME', summary: 'ends after 30m, 12h or 7d, or never; default: 7d' },
-      password: { summary: 'ask here for a password that visitors then need' },
+      expires: { value: 'TIME', summary: 'expires after 30m, 12h or 7d, or never; default: 7d' },
+      password: { summary: 'ask for a password that visitors must enter' },
       'password-file': { value: 'FILE', summary: 'read that password from a file; -: standard input' },
-      'max-downloads': { value: 'COUNT', summary: 'ends after so many downloads' },
+      'max-downloads': { value: 'COUNT', summary: 'expires after N downloads' },
     },
     run: async (call) => {
       const { options, output } = call;
@@ -55,7 +55,7 @@ export const SHARE_COMMANDS: readonly Command[] = [
   {
     name: 'unshare',
     words: 'ID',
-    summary: 'end a shared link at once (ID: see shares; or the link itself)',
+    summary: 'revoke a shared link, by its ID (see shares) or the link itself',
     run: async (call) => {
       const { cloud } = call.session();
       const [given = ''] = call.words;

@@ -100,7 +100,7 @@ export class Requests {
       ({ text }) => [...text.matchAll(/<Name>([^<]+)<\/Name>/g)].map(([, name]) => String(name)),
       () => [],
     );
-    const message = `no bucket ${bucket}${meant(bucket, await this.#buckets)}`;
+    const message = `there is no bucket ${bucket}${meant(bucket, await this.#buckets)}`;
     return new S3Failure({ status: failure.status, code: failure.code, message, requestId: undefined });
   }
 

@@ -77,7 +77,7 @@ export class Profiles {
     } catch (error) {
       const { message } = error as Error;
       const hint =
-        'Set HOME or XDG_CONFIG_HOME to a folder of yours, or use CLOUDLET_URL and CLOUDLET_API_KEY';
+        'Set HOME or XDG_CONFIG_HOME to a folder that you own, or use CLOUDLET_URL and CLOUDLET_API_KEY';
       throw new ClientError(`the profile cannot be stored: ${message}`, EXIT.forbidden, hint);
     }
   }

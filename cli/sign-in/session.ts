@@ -6,7 +6,7 @@ import { ClientError, EXIT, UsageError } from '../failures.ts';
 import { goThroughProxies, isLoopback, isProxied } from '../proxies.ts';
 import { type Profile, Profiles, type S3Keys } from './profiles.ts';
 
-/** Longer than any transfer. */
+/** Timeout that exceeds any transfer. */
 const ONE_COMMAND_SECONDS = 24 * 3600;
 
 /** A dropped connection gives no response. */

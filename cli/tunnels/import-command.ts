@@ -11,7 +11,7 @@ import { counted } from '../output.ts';
 
 type ImportQuery = Parameters<Cloud['importDatabaseRows']>[2];
 
-/** A dry run needs no more of a file. */
+/** The part of a file that a dry run reads. */
 const BEGINNING_BYTES = 2 ** 20;
 const TEXTS = ['schema', 'format', 'separator', 'empty', 'columns'] as const;
 
@@ -46,7 +46,7 @@ async function importRows({ session, options, output, words }: Invocation): Prom
 }
 
 function said({ rows, table, created }: DatabaseImport): string[] {
-  return [`${counted(rows, 'row')} added to ${table}${created ? ', which is new' : ''}`];
+  return [`${counted(rows, 'row')} added to ${table}${created ? ', a new table' : ''}`];
 }
 
 function shown({ columns, created, table }: DatabaseImport): string[] {
@@ -55,7 +55,7 @@ function shown({ columns, created, table }: DatabaseImport): string[] {
     const to = name === null ? 'left out' : name === field ? '' : `→ ${name}`;
     return `${field.padEnd(width)}  ${type ?? ''}  ${to}`.trimEnd();
   });
-  return [created ? `${table} would be made:` : `${table} is there:`, ...lines];
+  return [created ? `${table} would be created:` : `${table} exists:`, ...lines];
 }
 
 export const IMPORT_COMMAND: Command = {
@@ -63,18 +63,18 @@ export const IMPORT_COMMAND: Command = {
   words: 'DATABASE FILE [TABLE]',
   summary: 'add the rows of a CSV or JSON file to a table, all or none',
   details: [
-    'A table that is not there is made, with types guessed from the beginning of the file; --dry-run shows them, and',
+    'A missing table is created with types guessed from the beginning of the file. --dry-run shows them, and',
     `--columns changes them: --columns '{"Zip":{"name":"zip","type":"text"},"Note":null}'. FILE may be - with TABLE.`,
   ].join('\n'),
   options: {
     'dry-run': { summary: 'only show the columns and their types' },
     columns: {
       value: 'JSON',
-      summary: 'other names and types, by the fields of the file; null leaves one out',
+      summary: 'names and types of columns, by field of the file; null skips a field',
     },
-    header: { value: 'YES|NO', summary: 'whether the first row has the names' },
-    separator: { value: 'CHARACTER', summary: String.raw`between fields; \t for a tab` },
-    empty: { value: 'MEANING', summary: 'an empty field: unquoted (NULL, but "" is text), null or text' },
+    header: { value: 'YES|NO', summary: 'whether the first row contains the column names' },
+    separator: { value: 'CHARACTER', summary: String.raw`character between fields; \t for a tab` },
+    empty: { value: 'MEANING', summary: 'how to read an empty field: unquoted (NULL, but "" is text), null or text' },
     format: { value: 'FORMAT', summary: 'csv or json' },
     schema: { value: 'SCHEMA', summary: 'schema of the table' },
   },

@@ -10,14 +10,14 @@ const MAX_LENGTH = 4_096;
 
 export class CompiledStatements {
   readonly #db: DatabaseSync;
-  /** By text, least recently used first. */
+  /** Keyed by text, least recently used first. */
   readonly #kept = new Map<string, Compiled>();
 
   constructor(db: DatabaseSync) {
     this.#db = db;
   }
 
-  /** To be returned with release(). */
+  /** Return it with release(). */
   take(sql: string): Compiled {
     const kept = this.#kept.get(sql);
     this.#kept.delete(sql);

@@ -15,7 +15,7 @@ type Boundary = SqlStatement['boundary'];
 export class UserTransaction {
   /** The client sends its user's statements for one transaction, whether it is open or not. */
   isBegun = false;
-  /** The client itself sent BEGIN, in a request of its own. */
+  /** The client itself sent BEGIN, in its own request. */
   #isBeginSent = false;
 
   /** Before an `execute` request. Throws HranaError `TRANSACTION_CLOSED`. */

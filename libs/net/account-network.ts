@@ -59,7 +59,7 @@ export class AccountNetwork {
     this.#gateway.onRoom(port);
   }
 
-  /** A period is over. */
+  /** A period has ended. */
   renew(): void {
     this.#spent = Math.max(0, this.#spent - FRAMES);
     if (!this.#isHeld || this.#spent >= FRAMES) return;

@@ -11,7 +11,7 @@ import { TcpConnection } from './tcp-connection.ts';
 export interface GatewayDeps {
   /** Connected machines. */
   readonly members: () => readonly SwitchPort[];
-  /** The number of the account's database with that name; null: none. Rejects while it is unknown. */
+  /** The number of the account's database with that name; null: none. Rejects while that is unknown. */
   readonly findDatabase: (name: string) => Promise<number | null>;
   /** Connects to the account's database with that number; null: refused. */
   readonly dialDatabase: (from: SwitchPort, number: number, port: number) => Promise<Duplex | null>;

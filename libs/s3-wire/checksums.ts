@@ -12,7 +12,7 @@ export type ChecksumAlgorithm = DigestName;
 /** The checksum of an object in parts covers the parts' checksums, or its bytes. */
 export type ChecksumType = 'COMPOSITE' | 'FULL_OBJECT';
 
-/** The algorithms with a header of their own. */
+/** The algorithms with their own header. */
 export const IN_HEADERS: readonly ChecksumAlgorithm[] = ['CRC32', 'CRC32C', 'CRC64NVME', 'SHA1', 'SHA256'];
 
 /** Polynomials over GF(2) modulo a CRC polynomial; the highest bit is the coefficient of x^0. */

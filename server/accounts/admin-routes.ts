@@ -139,7 +139,7 @@ function actionRoutes(administration: Administration): Route[] {
       summary: 'Show the API key of an account',
       description:
         'Creates one if the account has none. In a session the password must have been given in the last 15 minutes. ' +
-        'Of another administrator only the operator on the host sees it.',
+        'The key of another administrator is shown only to the operator on the host.',
       permission: 'admin',
       params: shapes.AdminAccountPath,
       responses: { 200: shapes.Account },

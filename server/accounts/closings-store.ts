@@ -20,7 +20,7 @@ export function closeAccount(id: number, removalAt: number): Statement[] {
   ];
 }
 
-/** How the reason of an account begins that an administrator removes. */
+/** The beginning of the reason stored for an account that an administrator removes. */
 const REMOVED = 'removed by an administrator: ';
 
 /** The reason of an account after its removal is scheduled: an earlier suspension keeps its own. */

@@ -52,7 +52,7 @@ export const ProfileQuery = Type.Object({
   api_key: Type.Optional(
     Type.Boolean({
       default: true,
-      description: 'false: without the key, which is then null, and without an entry in the audit log',
+      description: 'false: leave out the key (null), and write no entry to the audit log',
     }),
   ),
 });

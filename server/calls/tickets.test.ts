@@ -26,7 +26,7 @@ before(async () => {
 });
 after(() => fixture.close());
 
-/** Two nodes of one cloud: each with a memory and a monotonic clock of its own. */
+/** Two nodes of one cloud: each with a memory and its own monotonic clock. */
 function twoNodes() {
   const { metadata } = fixture;
   const sealer = testSealer();

@@ -126,7 +126,7 @@ export async function buildCompute(deps: HostDeps) {
   return { ...part, hypervisor, tunnels, connections: descriptors.connections };
 }
 
-/** Where administrators may take images from. */
+/** Allowed sources of images for administrators. */
 function imagesFrom({ config, base: { outbound } }: HostDeps) {
   const folders = listIn(config.imageSources);
   return {

@@ -14,7 +14,7 @@ import type { DrillMeans } from './drill-cloud.ts';
 import type { Foundations } from './foundations.ts';
 import { openTargets } from './recovery-target.ts';
 
-/** Runs in a process of its own. */
+/** Runs in its own process. */
 const DRILL_PROGRAM = programFile('cloud/drill-main');
 
 type Given = Omit<RecoveryDeps, 'base' | 'places' | 'ground' | 'announce'> & {

@@ -121,7 +121,7 @@ async function printResetLink(call: CallAsOperator, { id, username }: Account): 
     method: 'POST',
     path: `/api/admin/accounts/${id}/reset-link`,
   });
-  console.log(`Whoever opens this link within 1 hour sets a new password for ${username}:\n${url}`);
+  console.log(`Anyone who opens this link within 1 hour sets a new password for ${username}:\n${url}`);
   return 0;
 }
 

@@ -1,5 +1,5 @@
 /**
- * A cloud without a server, in a module of its own: calls to a running server must not load a whole
+ * A cloud without a server, in its own module: calls to a running server must not load a whole
  * cloud.
  */
 import { pino } from 'pino';

@@ -26,7 +26,7 @@ const VARIABLES = ABOUT_ENGINES.flatMap(({ title, development: { names } }) =>
 const HELP = `Usage: cloudlet dev [--with ENGINES] [--from DIR_OR_URL [--point ID|latest] [--key-file FILE]] [--keep]
                     [-- COMMAND [ARGUMENT ...]]
 
-Runs a cloud of its own on free ports of this machine, with an administrator, an S3 access key and a database of
+Runs its own cloud on free ports of this machine, with an administrator, an S3 access key and a database of
 each engine, and prints how to reach them as export lines on standard output. All other output goes to standard error.
 It ends with Ctrl+C, and its data, machines and databases go with it. Several can run at once.
 

@@ -20,7 +20,7 @@ await once(createSocket('udp4').bind(22022, '127.80.7.0').unref(), 'listening');
 await once(createServer().listen(8080, '0.0.0.0').unref(), 'listening');
 console.log(JSON.stringify((await checkVmAddresses(loadConfig({})))[0]));`;
 
-/** What doctor says in a network of its own, as root or, by `user`, as who that makes of it. */
+/** What doctor says in its own network, as root or, by `user`, as who that makes of it. */
 function inNetwork(first: string, user: readonly string[] = []): Finding {
   const node = [process.execPath, '--input-type=module-typescript', '-e', ASK];
   const script = `ip link set lo up; ${first}; exec "$@"`;

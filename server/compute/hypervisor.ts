@@ -22,7 +22,7 @@ export interface HypervisorCapabilities {
 /** A guest in a recovery point whose disk a new guest starts from. */
 export interface GuestOrigin {
   readonly vmId: string;
-  /** By the paths of GuestFiles. Throws `data_corrupted`, `target_unavailable`. */
+  /** Files by the paths of GuestFiles. Throws `data_corrupted`, `target_unavailable`. */
   find(path: string): Promise<OriginFile | undefined>;
 }
 

@@ -73,7 +73,7 @@ export interface ComputeDeps {
   readonly billing: VmBilling;
   readonly announce: Announce<VmEventType>;
   readonly sweepGuard: SweepGuard;
-  /** Throws if disks and images must not take that many more bytes. */
+  /** Throws if disks and images may not grow by that many bytes. */
   readonly assertSpace: (bytes: number) => void;
   readonly onError: (id: string, what: string, error: unknown) => void;
   readonly onClosedPorts: ExposuresDeps['onClosedPorts'];
@@ -148,7 +148,7 @@ export function assembleCompute(given: ComputeDeps) {
 const WAITING = 'machines_wait_for_room';
 const SCARCE = 'machines_may_not_grow';
 const MACHINES_MAY_NOT_GROW =
-  'The disk is nearly full: virtual machines are not created, grown or copied, and those that grow most are paused, so that space is left for everything else';
+  'The disk is nearly full: virtual machines are not created, grown or copied, and the fastest-growing ones are paused, to leave space for everything else';
 const FILES = 'few_files_left';
 /** Too few free files to create a machine. */
 const FEW_FILES = 16;

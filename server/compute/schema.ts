@@ -179,13 +179,13 @@ export type StopQuery = Static<typeof StopQuery>;
 export const Image = namedObject('Image', {
   image_id: Type.String(),
   name: Type.String(),
-  short_name: textOrNull('Name like debian-13 that names the newest such image; null: none'),
+  short_name: textOrNull('Short name such as debian-13, which means the newest image with it; null: none'),
   login_user: textOrNull(
-    'The user that the image makes; the keys of a machine are for root too. null: unknown',
+    'Default user of the image; the SSH keys of a machine are also for root. null: unknown',
   ),
   cloud_init: Type.Union([Type.Boolean(), Type.Null()], {
     description:
-      'Whether cloud-init reads its SSH keys and user data; null: unknown. The built-in image does so itself',
+      'Whether cloud-init applies SSH keys and user data; null: unknown. The built-in image applies them itself',
   }),
   is_builtin: Type.Boolean(),
   size: integerOrNull('Bytes; null when built in'),
@@ -195,7 +195,7 @@ export const Image = namedObject('Image', {
 export type Image = Static<typeof Image>;
 
 const ImageProgress = namedObject('ImageProgress', {
-  bytes: Type.Integer({ description: 'Bytes of the source that came' }),
+  bytes: Type.Integer({ description: 'Received bytes of the source' }),
   total_bytes: Type.Integer(),
   percent: Type.Integer({ description: 'Rounded down; 100 while the image is converted' }),
 });
@@ -203,7 +203,7 @@ const ImageProgress = namedObject('ImageProgress', {
 export const AdminImage = namedObject('AdminImage', {
   image_id: Type.String(),
   name: Type.String(),
-  short_name: textOrNull('Its name in GET /api/admin/images/known; null: from elsewhere'),
+  short_name: textOrNull('Name in GET /api/admin/images/known; null: not from that list'),
   state: Type.String({ enum: ['importing', 'ready', 'failed'] }),
   state_reason: Type.Union([Reason, Type.Null()], {
     description: 'Why the import failed',
@@ -214,7 +214,7 @@ export const AdminImage = namedObject('AdminImage', {
     'Smallest disk_gb of an instance type that can use the image; null until it is ready',
   ),
   progress: Type.Union([ImageProgress, Type.Null()], {
-    description: 'How much was fetched by name; null: nothing yet, or not in progress',
+    description: 'Progress of a download by name; null: not started, or not in progress',
   }),
   source: Type.String({ description: 'Path or URL of the source; the URL without its query' }),
   source_format: textOrNull('raw or qcow2, detected from the file header; null until the image is ready'),
@@ -224,16 +224,16 @@ export const AdminImage = namedObject('AdminImage', {
 export type AdminImage = Static<typeof AdminImage>;
 
 export const KnownImageEntry = namedObject('KnownImage', {
-  short_name: Type.String({ description: 'Name to fetch it by, and the image of new machines' }),
+  short_name: Type.String({ description: 'Name to download it by, and to choose it for new machines' }),
   title: Type.String(),
   version: Type.String(),
   architecture: Type.String(),
-  url: Type.String({ description: 'Address that it is fetched from' }),
-  checked_by: Type.String({ description: "The maker's file with its sum, or that the list has the sum" }),
-  about_bytes: Type.Integer({ description: 'About how large it is' }),
-  login_user: Type.String({ description: 'The user that the image makes' }),
-  cloud_init: Type.Boolean({ description: 'Whether it reads SSH keys and user data by cloud-init' }),
-  image: Type.Union([AdminImage, Type.Null()], { description: 'Its newest fetch; null: none' }),
+  url: Type.String({ description: 'Address of the download' }),
+  checked_by: Type.String({ description: "The publisher's file with its checksum, or that the list has the checksum" }),
+  about_bytes: Type.Integer({ description: 'Approximate size, bytes' }),
+  login_user: Type.String({ description: 'Default user of the image' }),
+  cloud_init: Type.Boolean({ description: 'Whether cloud-init applies SSH keys and user data' }),
+  image: Type.Union([AdminImage, Type.Null()], { description: 'Its latest download; null: none' }),
 });
 export type KnownImageEntry = Static<typeof KnownImageEntry>;
 export const KnownImagePath = Type.Object({ short_name: Type.String({ $id: 'KnownImageName' }) });

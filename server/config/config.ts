@@ -100,7 +100,7 @@ function assertNode(config: Config): void {
   const own = new URL(nodeUrl).port;
   if (own === '' || own === String(port) || own === String(dataPort))
     throw new ConfigError(
-      `CLOUDLET_WORKERS needs a CLOUDLET_NODE_URL with a port of its own, such as ${port + 1}: workers share ${port}`,
+      `CLOUDLET_WORKERS needs a CLOUDLET_NODE_URL with its own port, such as ${port + 1}: workers share ${port}`,
     );
 }
 

@@ -19,7 +19,7 @@ test('the server of an account has at least the connections of one database', ()
   assert.equal(limitsOf('40').serverConnections, 40);
 });
 
-test('logs are archived when points have a place of their own, unless that is off', () => {
+test('logs are archived when points have their own place, unless that is off', () => {
   const isOn = (target: string, seconds: string) =>
     isContinuous(loadConfig({ CLOUDLET_RECOVERY_TARGET: target, CLOUDLET_CONTINUOUS_SECONDS: seconds }));
   assert.deepEqual(

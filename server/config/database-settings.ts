@@ -49,7 +49,7 @@ export const DATABASE_SETTINGS = {
     0,
     0,
     10_000,
-    'Maximum open SQLite and MongoDB databases and running PostgreSQL and MySQL servers of accounts, together, each of 20 to 512 MB; the least recently used is closed to open another; 0: as many as fit in a third of the memory, 6 to 48',
+    'Maximum open SQLite and MongoDB databases and running PostgreSQL and MySQL servers of accounts, together (20 to 512 MB each); the least recently used is closed to open another; 0: as many as fit in a third of the memory, 6 to 48',
   ),
   databaseIdleSeconds: integer(
     'CLOUDLET_DATABASE_IDLE_SECONDS',

@@ -1,4 +1,4 @@
-/** Settings of the images that machines are made of. */
+/** Settings of the images that machines are created from. */
 import { folders, integer, mirrorUrl, text } from './setting-kinds.ts';
 
 export const IMAGE_SETTINGS = {
@@ -11,7 +11,7 @@ export const IMAGE_SETTINGS = {
   imageMirror: text(
     'CLOUDLET_IMAGE_MIRROR',
     '',
-    'Base URL of a mirror, `http://mirror.lab/images`, for images fetched by name: a folder for each host, as `wget -x` makes it; it may lie inside. Empty: from their makers, over HTTPS; off: none is fetched by name',
+    'Base URL of a mirror, `http://mirror.lab/images`, for images downloaded by name: a folder for each host, as `wget -x` makes it; it may lie inside. Empty: from their publishers, over HTTPS; off: no downloads by name',
     mirrorUrl,
   ),
   imageMaxGb: integer(

@@ -46,7 +46,7 @@ export const SETTINGS = {
     0,
     0,
     64,
-    'Front nodes of a cluster on this host, for its other cores: they share CLOUDLET_PORT and CLOUDLET_DATA_PORT; needs CLOUDLET_NODE_URL with a port of its own',
+    'Front nodes of a cluster on this host, for its other cores: they share CLOUDLET_PORT and CLOUDLET_DATA_PORT; needs CLOUDLET_NODE_URL with its own port',
   ),
   compute: oneOf(
     'CLOUDLET_COMPUTE',

@@ -53,7 +53,7 @@ export interface EngineDescription {
   readonly damageCodes: readonly string[];
   /** How rows of its tables are read and changed; missing: only by the tenant's statements. */
   readonly rows?: RowLanguage;
-  /** How it says what it would do for a statement; missing: it does not. */
+  /** How it explains a statement; missing: it cannot. */
   readonly plans?: PlanLanguage;
   /** How a dump differs from the previous one: in place, or by inserted bytes. */
   readonly dumpChanges: 'in_place' | 'by_insertion';
@@ -77,7 +77,7 @@ export interface SnippetTarget {
 
 export const CA_FILE = 'ca.pem';
 
-/** By language; `cli`: a shell command. */
+/** Keyed by language; `cli`: a shell command. */
 export type Snippets = Record<'cli' | 'node' | 'python' | 'go' | 'php', string>;
 
 export interface FrameworkSnippet {

@@ -132,7 +132,7 @@ export interface RowChanges {
 
 type Statement = Pick<Query, 'statement' | 'params'>;
 
-/** The same rows as one statement, or as a statement for each, to find those that are refused. */
+/** The same rows as one statement, or as one statement each, to find the refused rows. */
 export interface InsertBatch {
   readonly whole: () => Statement;
   readonly each: () => readonly Statement[];
@@ -140,17 +140,17 @@ export interface InsertBatch {
 
 /** New rows of one table, all of which are stored, or none. */
 export interface Insertion {
-  /** Makes the table, in the same transaction where the engine can; null: it is there. */
+  /** Creates the table, in the same transaction where the engine can; null: it exists. */
   readonly first: Query['statement'] | null;
-  /** Removes the table again where the engine makes it outside of the transaction. */
+  /** Removes the table again, if the engine creates it outside the transaction. */
   readonly undo: Query['statement'] | null;
   readonly batches: AsyncIterable<InsertBatch>;
   readonly signal: AbortSignal;
 }
 
-/** All rows of a statement, as they are at one moment. */
+/** All rows of a statement, in one snapshot. */
 export interface Scan extends Pick<Query, 'statement' | 'params' | 'signal'> {
-  /** Receives the next rows, as in QueryResult; the engine reads on when it has resolved. */
+  /** Receives the next rows, as in QueryResult; the engine continues when this resolves. */
   readonly onRows: (rows: readonly (readonly unknown[])[]) => Promise<void>;
 }
 
@@ -260,12 +260,12 @@ export interface Engine {
   query(database: EngineDatabase, query: Query): Promise<QueryResult>;
   tables(database: EngineDatabase, signal: AbortSignal): Promise<JsonText<readonly Table[]>>;
   /**
-   * Reads all rows of a statement, some at a time, in one snapshot, for an hour at most. Throws the errors of
+   * Reads all rows of a statement in one snapshot, in parts, for at most an hour. Throws the errors of
    * query() and those of `onRows`. Missing: rows are read by query() only.
    */
   scan?(database: EngineDatabase, scan: Scan): Promise<void>;
   /**
-   * Stores rows as they come, in one transaction, for an hour at most. Throws RowsRefused, the errors of
+   * Stores rows as they arrive, in one transaction, for at most an hour. Throws RowsRefused, the errors of
    * query() and those of `batches`; nothing is changed then, unless it is TableLeft. Missing: not supported.
    */
   insert?(database: EngineDatabase, insertion: Insertion): Promise<void>;
@@ -366,7 +366,7 @@ export class TableLeft extends Error {
   }
 }
 
-/** Refused rows that are named. */
+/** Maximum number of refused rows in an error. */
 export const MOST_REFUSED = 20;
 
 /** A dump that cannot be loaded, with the reason for the tenant. */

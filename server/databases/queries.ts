@@ -30,7 +30,7 @@ const MAX_BYTES = 4 * 2 ** 20;
 const TIMEOUT_MS = 10_000;
 /** Concurrent queries per account: result rows are in memory more than once. */
 const AT_ONCE = 8;
-/** The same of scans, which may take an hour. */
+/** The same for scans, which may take an hour. */
 const SCANS_AT_ONCE = 2;
 
 interface QueryCall {
@@ -152,7 +152,7 @@ export class Queries {
       assertReadable(row);
       const { engine: name } = row;
       const engine = engines.get(name);
-      if (engine.scan === undefined) throw invalidField('table', `cannot be read as a whole from ${name}`);
+      if (engine.scan === undefined) throw invalidField('table', `cannot be exported from ${name}`);
       try {
         await engine.scan(lifecycle.inEngine(row), scan);
       } catch (error) {
@@ -169,7 +169,7 @@ export class Queries {
       assertReady(row);
       const { engine: name } = row;
       const engine = engines.get(name);
-      if (engine.insert === undefined) throw invalidField('table', `takes no imports in ${name}`);
+      if (engine.insert === undefined) throw invalidField('table', `does not support imports into ${name}`);
       try {
         await engine.insert(lifecycle.inEngine(row), insertion);
       } catch (error) {

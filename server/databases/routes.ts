@@ -258,7 +258,7 @@ function changeRoutes({ databases }: DatabaseRoutesDeps): Route[] {
       description:
         'Engines with the trait `offers_tls` offer TLS even if it is not required: with `tls=true` the ' +
         'URI and the code require it, and verify the server by `ca`. A session whose password was given over 15 ' +
-        'minutes ago gets `***` in place of the password, and no member `password`.',
+        'minutes ago gets `***` instead of the password, and no member `password`.',
       params: DatabasePath,
       query: CredentialsQuery,
       responses: { 200: Credentials },
@@ -292,7 +292,7 @@ function changeRoutes({ databases }: DatabaseRoutesDeps): Route[] {
       tag: 'databases',
       summary: 'Restart the server of a database',
       description:
-        'Each account has a server of its own for its databases of an engine with the trait ' +
+        'Each account has its own server for its databases of an engine with the trait ' +
         '`has_account_server`; else a database has its own. All sessions on the server end, and open transactions ' +
         'are rolled back.',
       permission: 'databases:write',

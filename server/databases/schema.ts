@@ -196,7 +196,7 @@ const EngineTraits = namedObject('DatabaseEngineTraits', {
     description: 'Programs can make test databases',
   }),
   has_account_server: Type.Boolean({
-    description: 'An account has a server of its own',
+    description: 'An account has its own server',
   }),
 });
 

@@ -36,7 +36,7 @@ export function newPort(title: string, port: number): { readonly detail: string;
   };
 }
 
-/** Another one is chosen at the next start. */
+/** The next start chooses another port. */
 export function forgetPort(folder: string): void {
   rmSync(join(folder, FILE), { force: true });
 }

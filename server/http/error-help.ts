@@ -83,12 +83,12 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, Help>> = {
   ),
   scope_required: help('The key lacks the scope, or is limited to other buckets.', 'Use a broader key.'),
   password_required: help(
-    'The call shows or makes a secret that outlives the session, whose password was given over 15 minutes ago.',
+    'The call shows or creates a secret that outlives the session, and the password of the session was given over 15 minutes ago.',
     'Send the password to `POST /api/account/confirm-password`, then repeat the request.',
   ),
   password_change_required: help(
     'An administrator asked for a new password, which the log-in has to set first.',
-    'Send `reset_token` of the answer with a new password to `POST /api/reset-password`, within an hour, then log in.',
+    'Send the `reset_token` from the response with a new password to `POST /api/reset-password`, within an hour, then log in.',
   ),
   quota_exceeded: help(
     'The quota of the account is used up.',
@@ -321,7 +321,7 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, Help>> = {
     'Load its latest dump, or ask the operator for one from a recovery point.',
   ),
   disk_missing: help(
-    'The virtual machine ran before, and its disk is not on the host. No new one is made in its place.',
+    'The virtual machine ran before, and its disk is not on the host. It is not replaced by a new one.',
     'Ask the operator to put the disk back, or restore the machine from a recovery point.',
   ),
   data_missing: help(
@@ -346,7 +346,7 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, Help>> = {
     'The operator should check the disk and restart Cloudlet.',
   ),
   operation_interrupted: help(
-    'Cloudlet, or the node with the machines and databases, stopped before the outcome was told.',
+    'Cloudlet, or the node with the machines and databases, stopped before it reported the outcome.',
     'Check whether the call took effect, or repeat it with the same Idempotency-Key.',
   ),
   billing_inconsistent: help(

@@ -27,7 +27,7 @@ export interface Exchange {
   readonly raw: IncomingMessage;
   /** The client's address on arrival: a closed connection has none. */
   address: string;
-  /** On the monotonic clock. */
+  /** Time of the monotonic clock. */
   startedAt: number;
   principal: Principal;
   /** Headers collected for the response, whichever way it is sent. */

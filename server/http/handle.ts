@@ -132,7 +132,7 @@ export interface Retry extends Pick<RouteInput<unknown, unknown, unknown>, 'reco
 
 const NOTHING = { identify: () => {}, withdraw: () => [], accept: () => () => {} };
 
-/** For a request without a key. Each request needs an object of its own: see Changes.run(). */
+/** For a request without a key. Each request needs its own object: see Changes.run(). */
 function withoutKey(): Retry {
   return { ...NOTHING, record: () => [] };
 }

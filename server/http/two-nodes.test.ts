@@ -151,7 +151,7 @@ const storedValue = async (name: string) =>
 const CASES: readonly (readonly [what: string, url: string, effect: string | undefined])[] = [
   ['a name that only one gets', '/api/named', ''],
   ['an effect that could be had twice', '/api/count', '1'],
-  ['work without a commit of its own', '/api/work', undefined],
+  ['work without its own commit', '/api/work', undefined],
 ];
 for (const [what, url, effect] of CASES) {
   test(`${what}: twice the same response`, async () => {

@@ -60,7 +60,7 @@ export function mailPart({ clock, log, base, mailer, from, alarmsOfAll, mailUrl 
   const sweep = () => shared.changes.store(mailStore.sweep(clock.now(), KEPT_MS));
   const jobs: Job[] = [
     { name: 'send mail', everyMs: POLL_MS, per: 'node', run: async () => queue.wake() },
-    { name: 'tell alarms by mail', everyMs: MINUTE_MS, per: 'cluster', run: tell },
+    { name: 'mail alarms', everyMs: MINUTE_MS, per: 'cluster', run: tell },
     { name: 'sweep mail', everyMs: SWEEP_MS, per: 'cluster', run: sweep },
   ];
   return {

@@ -24,7 +24,7 @@ export const MOVED_FILE = 'metadata-moved.json';
 export const MOVED_SETTING = 'metadata_moved';
 /** Versions of November 2026 removed its mark after ten minutes; it is restored. */
 const SWEPT = 'databases/kept';
-/** Folders with a mark file: each may be a separate disk. Recovery points have an identity of their own. */
+/** Folders with a mark file: each may be a separate disk. Recovery points have their own identity. */
 const MARKED = ['blobs', 'vms', 'images', 'databases', SWEPT];
 /** Engine folders in clouds of versions that did not record which ones they had marked. */
 const FIRST_ENGINES = ['sqlite', 'postgresql', 'mysql', 'mongodb'].map((name) => `databases/${name}`);

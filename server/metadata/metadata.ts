@@ -79,7 +79,7 @@ export interface StatementResult {
 }
 
 /**
- * A commit was rolled back by a rule of its own: nothing is stored, and it may be built and tried
+ * A commit was rolled back by its own rule: nothing is stored, and it may be built and tried
  * again.
  */
 export class CommitRejected extends Error {

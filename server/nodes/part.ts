@@ -42,7 +42,7 @@ export function nodesPart({ membership, alarms, clock, ports, hostMetrics }: Nod
         return { ports: ports?.told() ?? null, portsSeen: null };
       };
       membership.report(() => {
-        // It may raise an alarm.
+        // told() may raise an alarm.
         const ofPorts = told();
         return { alarms: alarms.told(), load: load(), ...ofPorts };
       });

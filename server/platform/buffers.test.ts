@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { detachBuffer } from './buffers.ts';
 
-test('a large buffer of its own is freed at once', () => {
+test('its own large buffer is freed at once', () => {
   const buffer = Buffer.from(new ArrayBuffer(64 * 1024));
   detachBuffer(buffer);
   assert.equal(buffer.length, 0);

@@ -14,9 +14,9 @@ export interface OutboundRequest {
   /** Timeout of the whole request, ms. */
   readonly totalMs: number;
   readonly signal?: AbortSignal;
-  /** False refuses a URL, of the request or of a redirect; default: every public one. */
+  /** False refuses the URL of the request or of a redirect; default: every public URL is allowed. */
   readonly mayAsk?: (url: URL) => boolean;
-  /** An origin that the operator named in a setting: it may lie inside. */
+  /** An origin from the operator's settings: it may be inside the private network. */
   readonly insideOrigin?: string;
 }
 

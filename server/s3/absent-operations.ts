@@ -1,6 +1,7 @@
 /**
  * Unsupported settings. Clients such as Terraform and rclone read many bucket settings: each
- * responds like AWS for an unset one. Setting one is refused, so that nobody relies on it, but to what it is.
+ * responds like AWS for an unset one. Setting one is refused, so that nobody relies on it, unless the value
+ * is the effective one.
  */
 
 import {
@@ -104,8 +105,8 @@ const READS: readonly S3Operation[] = Object.entries(EMPTY).map(([name, empty]) 
 }));
 
 /**
- * Setting what holds anyway: Terraform and SDKs end such a setting so, as these have no DELETE. The text of
- * `value` must be `is`, or, without one, the document must be empty.
+ * Sets a value that applies anyway: Terraform and SDKs remove a setting this way if it has no DELETE. The
+ * text of `value` must be `is`, or, without one, the document must be empty.
  */
 const DEFAULTS: readonly {
   readonly name: string;

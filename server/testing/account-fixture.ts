@@ -78,7 +78,7 @@ export function by(principal: Principal): Call {
   return { principal, ...BACKGROUND };
 }
 
-/** A new account, as the principal of a key of its own. */
+/** A new account, as the principal of its own key. */
 export async function newPrincipal(accounts: Accounts, username: string): Promise<Principal> {
   const fields = { username, email: `${username}@example.org`, password: 'correct horse' };
   const { id } = await accounts.register(BACKGROUND, fields);

@@ -1,4 +1,4 @@
-/** A MongoDB engine in a folder of its own, for tests. */
+/** A MongoDB engine in its own folder, for tests. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

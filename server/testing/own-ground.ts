@@ -22,7 +22,7 @@ export function testPool(): string {
   return `127.${128 + (network >> 6)}.${(network & 63) * 4}.0/22`;
 }
 
-/** The claim of a cloud of its own on this host. */
+/** The claim of its own cloud on this host. */
 export function testClaim(): CloudClaim {
   return new CloudClaim({ cloudId: `cld-test${process.pid}`, uidBase: testUidBase(), dataDir: tmpdir() });
 }

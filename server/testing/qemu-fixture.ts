@@ -1,4 +1,4 @@
-/** A QemuHypervisor over a directory of its own, for tests. */
+/** A QemuHypervisor over its own directory, for tests. */
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

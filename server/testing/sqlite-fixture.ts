@@ -1,4 +1,4 @@
-/** A SQLite engine in a folder of its own, for tests. */
+/** A SQLite engine in its own folder, for tests. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -67,7 +67,7 @@ export async function openWebhookFixture() {
     metadata: fixture.metadata,
     /** A new account, as its own key's principal. */
     newPrincipal: (username: string) => newPrincipal(accounts, username),
-    /** Commits an event with a number of its own; returns the number. */
+    /** Commits an event with its own number; returns the number. */
     async emit({ accountId }: Principal, type: 'vm.stopped' | 'credits.low' = 'vm.stopped'): Promise<number> {
       const number = ++events;
       await fixture.metadata.commit(eventStatements({ accountId, type, data: { number }, at: clock.now() }));

@@ -12,7 +12,7 @@ import type { AuditListenerRow, WebhookStore } from './store.ts';
 /** Values of the column `hears_audit`. */
 export const HEARS = { nothing: 0, own: 1, all: 2 } as const;
 export type Hears = (typeof HEARS)[keyof typeof HEARS];
-/** Accounts that can hear of all entries, since each has an event of its own per entry. */
+/** Accounts that can hear of all entries, since each has its own event per entry. */
 export const MAX_HEARING_ALL = 10;
 
 interface Hearer {

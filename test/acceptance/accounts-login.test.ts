@@ -87,7 +87,7 @@ describe('logging in', () => {
       // What a program behind another port of the host sees of its visitor.
       { cookie: own.cookie },
       { cookie: own.cookie, 'cloudlet-session': other['cloudlet-session'] },
-      // What the page sends after that program has set a cookie of its own.
+      // What the page sends after that program has set its own cookie.
       { cookie: other.cookie, 'cloudlet-session': token },
       { 'cloudlet-session': token },
     ];

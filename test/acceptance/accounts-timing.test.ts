@@ -22,7 +22,7 @@ interface Try {
 }
 
 let calls = 0;
-/** Sends from an address of its own: each address may ask for 60 links in ten minutes. */
+/** Sends from its own address: each address may ask for 60 links in ten minutes. */
 async function post({ path, json }: Try) {
   calls++;
   const localAddress = `127.1.${calls >> 8}.${calls & 255}`;

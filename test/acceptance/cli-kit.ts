@@ -1,4 +1,4 @@
-/** What the tests of the client share: it runs as users run it, built, in a home of its own. */
+/** What the tests of the client share: it runs as users run it, built, in its own home. */
 import assert from 'node:assert/strict';
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -70,7 +70,7 @@ async function namedCommands() {
 }
 
 describe('login', () => {
-  test('makes a key of its own that the console lists, and logout revokes it', async () => {
+  test('makes its own key that the console lists, and logout revokes it', async () => {
     const { api_key: key, username } = await client.register();
     const said = await user.ok(['login', cloud.api, '--key', '-'], { input: `${key}\n` });
     assert.match(said, new RegExp(`^Signed in to ${cloud.api} as ${username}, with the key "CLI on `));

@@ -56,7 +56,7 @@ test('what is spent, the spend cap, and prices before something is created', asy
   await user.fails(2, ['billing', 'cap', 'much']);
   assert.match(
     await user.ok(['billing', 'price', 'vm', 't2.micro']),
-    /^8\.468 credits per month \(0\.0116 per hour\)\nyour 10 credits last 35 days with it\n$/,
+    /^8\.468 credits per month \(0\.0116 per hour\)\nyour 10 credits last 35 days with this resource\n$/,
   );
   assert.match(await user.ok(['billing', 'price', 'bucket', '--size', '10']), /^0 credits per month/);
   await user.fails(1, ['billing', 'price', 'vm', 'huge']);

@@ -210,7 +210,7 @@ describe('the words', () => {
     assert.match(await user.fails(2, ['--jsno', 'ls']), /unknown option --jsno; did you mean --json\?/);
     assert.match(await user.fails(2, ['mb', 'Photos']), /"Photos" cannot be the name of a bucket/);
     assert.equal(await user.ok(['mb', 'photos-2026']), 's3://photos-2026 is created\n');
-    assert.equal(await user.ok(['mb', 'photos-2026']), 's3://photos-2026 is there already\n');
+    assert.equal(await user.ok(['mb', 'photos-2026']), 's3://photos-2026 exists already\n');
     assert.match(
       await user.fails(5, ['ls', 's3://phtoos-2026']),
       /no bucket phtoos-2026; did you mean photos-2026\?\n$/,

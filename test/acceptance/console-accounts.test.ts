@@ -88,7 +88,7 @@ test('a forgotten password is set anew with a link that an administrator gives',
   await set();
   await forgetful.getByRole('heading', { name: 'The password is set' }).waitFor();
   await forgetful.getByText(`You are signed in as ${username}.`).waitFor();
-  await forgetful.getByText('1 API key still works. If somebody else may know one, revoke it.').waitFor();
+  await forgetful.getByText('1 API key still works. If someone else may know one, revoke it.').waitFor();
   await assertAccessible(forgetful, 'the password is set');
   const token = new URL(link).hash.slice('#token='.length);
   assert.ok(token.length > 40 && !sent.some((url) => url.includes(token)), 'no server is sent the token');

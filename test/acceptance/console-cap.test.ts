@@ -45,9 +45,9 @@ async function look(page: Page, name: string): Promise<void> {
 test('each form says what it would cost, and how long the credits last with it', { skip }, async () => {
   const page = await fixture.signedUp('planner', '/machines/new');
   await page.getByRole('radio', { name: /t2\.micro/ }).click();
-  await page.getByText('Your credits last 35 days with it').waitFor();
+  await page.getByText('Your credits last 35 days with this resource').waitFor();
   await page.getByRole('radio', { name: /t2\.small/ }).click();
-  await page.getByText('Your credits last 18 days with it').waitFor();
+  await page.getByText('Your credits last 18 days with this resource').waitFor();
   await look(page, 'new-machine');
   await page.goto(`${fixture.cloud.api}/databases/new`);
   await page.locator('[data-quote]').getByText('Free of charge').waitFor();
@@ -68,7 +68,7 @@ test('a cap is set, refused with the field, and told at the overview when it is 
   await save.click();
   await page.getByText('must be a number').first().waitFor();
   await credits.fill('5');
-  await page.getByLabel('Warnings at percent').fill('40, 90');
+  await page.getByLabel('Warn at (percent)').fill('40, 90');
   await save.click();
   await page.getByText('0 of 5.00 credits spent this month').waitFor();
   const { cap, warn_percent } = (await askIn(page, '/api/billing/cap')) as {

@@ -93,10 +93,10 @@ step('a filter of MongoDB and an order are in the address, and pages follow one 
   await opener('119').waitFor();
   assert.equal(await items.count(), MANY);
   assert.equal(await page.getByRole('button', { name: 'More documents' }).count(), 0);
-  await page.getByRole('textbox', { name: 'Filter of MongoDB' }).fill('{"odd": ');
+  await page.getByRole('textbox', { name: 'MongoDB filter' }).fill('{"odd": ');
   await page.keyboard.press('Enter');
   await page.getByText(/JSON/).first().waitFor();
-  await page.getByRole('textbox', { name: 'Filter of MongoDB' }).fill('{"odd": true}');
+  await page.getByRole('textbox', { name: 'MongoDB filter' }).fill('{"odd": true}');
   await page.getByRole('textbox', { name: 'Sort by' }).fill('n');
   await page.getByRole('combobox', { name: 'Direction' }).selectOption('down');
   await page.keyboard.press('Enter');
@@ -107,7 +107,7 @@ step('a filter of MongoDB and an order are in the address, and pages follow one 
   await opener('1').last().waitFor();
   await page.reload();
   await page.getByText(`${MANY / 2} documents`, { exact: true }).waitFor();
-  assert.equal(await page.getByRole('textbox', { name: 'Filter of MongoDB' }).inputValue(), '{"odd": true}');
+  assert.equal(await page.getByRole('textbox', { name: 'MongoDB filter' }).inputValue(), '{"odd": true}');
   await assertAccessible(page, 'filtered documents');
 });
 

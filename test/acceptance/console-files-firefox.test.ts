@@ -69,7 +69,7 @@ test('settings of the bucket are one tab with sections', { skip }, async () => {
   await firefox.goto(`${cloud.api}/storage/trip?tab=tags`);
   await firefox.says('No tags yet.');
   assert.match(String(await firefox.evaluate('location.href')), /\?tab=settings#tags$/);
-  await firefox.pressOn('nav a', 'Audit logChanges of the bucket');
+  await firefox.pressOn('nav a', 'Audit logBucket changes');
   await firefox.says('It can also name who wrote and read its files.');
   const marked = `[...document.querySelectorAll('[data-section][aria-current]')].map((link) => link.dataset.section).join()`;
   await firefox.holds('its section is marked', `${marked} === 'audit'`);

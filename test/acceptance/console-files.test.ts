@@ -146,7 +146,7 @@ test('a range is moved to a folder, a folder is renamed, and a copy goes to anot
 test('a file that is there is replaced only after a question', { skip }, async () => {
   const files = { 'in/a.txt': 'kept', 'a.txt': 'new', 'b.txt': 'b' };
   const { page, client, work } = await lookingAt('careful', files, false);
-  await page.getByLabel('Select all that are listed').check();
+  await page.getByLabel('Select all listed').check();
   await page.getByLabel('Select in').uncheck();
   const move = async () => {
     await button(page, 'Move').click();
@@ -178,7 +178,7 @@ test('chosen files and folders are one download, and their links are copied', { 
   const files = { 'a.txt': 'a', 'b.txt': 'b', 'c.txt': 'c', 'year/may.txt': 'm' };
   const { page } = await lookingAt('collector', files);
   await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
-  await page.getByLabel('Select all that are listed').check();
+  await page.getByLabel('Select all listed').check();
   await page.getByLabel('Select c.txt').uncheck();
   const [download] = await Promise.all([
     page.waitForEvent('download'),
@@ -312,7 +312,7 @@ test('the size of a folder is counted when one asks, and follows what changes', 
   assert.equal(await page.getByRole('menuitem', { name: 'Calculate size' }).count(), 0);
   await page.getByRole('menuitem', { name: 'Delete' }).click();
   await row.getByText(/^4(\.00)? KB$/).waitFor();
-  await page.getByLabel('Select all that are listed').click();
+  await page.getByLabel('Select all listed').click();
   await page.getByText(/^4(\.00)? KB in 3 files$/).waitFor();
   await assertAccessible(page, 'the size of a selection');
   await page.close();

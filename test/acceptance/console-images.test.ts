@@ -62,25 +62,25 @@ step('a fetch shows how far it is, and is cancelled', async () => {
   await page.getByText('SHA512SUMS').first().waitFor();
   await assertAccessible(page, 'the images by name');
   await picture('images-none');
-  await page.getByRole('button', { name: 'Fetch Debian 13 (trixie)', exact: true }).click();
+  await page.getByRole('button', { name: 'Download Debian 13 (trixie)', exact: true }).click();
   await page.getByText(/^50 %: .* of 1\.0[0-9]? MB$/).waitFor();
-  const bar = page.getByRole('progressbar', { name: 'Fetched of Debian 13 (trixie)' });
+  const bar = page.getByRole('progressbar', { name: 'Download of Debian 13 (trixie)' });
   assert.equal(await bar.getAttribute('aria-valuenow'), '50');
   await assertAccessible(page, 'a fetch in progress');
   await picture('images-fetching');
   await page.getByRole('button', { name: 'Cancel Debian 13 (trixie)' }).click();
-  await page.getByRole('button', { name: 'Fetch Debian 13 (trixie)', exact: true }).waitFor();
+  await page.getByRole('button', { name: 'Download Debian 13 (trixie)', exact: true }).waitFor();
   await eventually('no image', async () => (await admin.expect(200, IMAGES)).length === 0);
 });
 
 step('a failure is told with its reason, and the next try is one button away', async () => {
   mirror.set(DEBIAN_PATH, (response) => response.writeHead(404).end());
-  await page.getByRole('button', { name: 'Fetch Debian 13 (trixie)', exact: true }).click();
+  await page.getByRole('button', { name: 'Download Debian 13 (trixie)', exact: true }).click();
   await page.getByText('the server answered 404').first().waitFor();
   await picture('images-failed');
   mirror.set(DEBIAN_PATH, (response, range) => sendRange(response, DISK, range));
-  await page.getByRole('button', { name: 'Fetch Debian 13 (trixie)', exact: true }).click();
-  await page.getByRole('button', { name: 'Fetch Debian 13 (trixie) anew' }).waitFor();
+  await page.getByRole('button', { name: 'Download Debian 13 (trixie)', exact: true }).click();
+  await page.getByRole('button', { name: 'Download Debian 13 (trixie) again' }).waitFor();
   await picture('images-ready');
 });
 
@@ -88,7 +88,7 @@ step('the form for a machine offers it by title, with who logs in, and makes one
   await page.goto(`${fixture.cloud.api}/machines/new`);
   const tile = page.getByRole('radio', { name: /Debian 13 \(trixie\)/ });
   await tile.waitFor();
-  assert.match(await tile.innerText(), /Your keys log in as root and debian\s+Sets itself up by cloud-init/);
+  assert.match(await tile.innerText(), /Your keys log in as root and debian\s+Set up by cloud-init/);
   await tile.click();
   await picture('machine-form');
   await page.getByLabel('Name', { exact: true }).fill('trixie');

@@ -54,7 +54,7 @@ export class ConsoleFixture {
   /** A page whose complaints are noted. */
   async newPage(context?: BrowserContext): Promise<Page> {
     const page = await (context ?? (await this.browser.newContext())).newPage();
-    // The browser shows PDFs with an extension of its own.
+    // The browser shows PDFs with its own extension.
     const own = [this.cloud.api, this.cloud.data, 'blob:', 'data:', 'chrome-extension:', 'chrome:'];
     page.on('pageerror', (error) => this.complaints.push(String(error)));
     page.on('request', (request) => {

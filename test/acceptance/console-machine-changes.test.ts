@@ -79,7 +79,7 @@ step('a machine is rebuilt once its name is typed', async () => {
   const { page } = ada;
   await openMenu('Rebuild from an image');
   const dialog = page.getByRole('dialog');
-  await dialog.getByText('All that is on its disk of 60 GB is deleted').waitFor();
+  await dialog.getByText('All data on its disk (60 GB) is deleted').waitFor();
   await assertAccessible(page, 'the dialog of a rebuild', '[role=dialog]');
   assert.ok(await dialog.getByRole('button', { name: 'Rebuild', exact: true }).isDisabled());
   assert.equal(await dialog.getByLabel('Image', { exact: true }).inputValue(), 'tiny');

@@ -38,7 +38,7 @@ const screen = async () => (await ada.page.locator('.xterm-rows').innerText()).r
 const shows = (words: RegExp) =>
   eventually(`the console shows ${words}`, async () => words.test(await screen()));
 
-/** Types it over a console of its own, as somebody in another tab would. */
+/** Types it over its own console, as somebody in another tab would. */
 async function typeElsewhere(typed: string): Promise<void> {
   const [{ vm_id }] = await ada.user.expect(200, '/api/vms');
   const url = `${ada.fixture.cloud.api.replace('http', 'ws')}/api/vms/${vm_id}/console`;

@@ -33,7 +33,7 @@ test('the first steps fold to a line once one is done, open again, and stay away
   await steps.getByText('Connect a program').waitFor();
   await page.reload();
   await steps.getByText('Connect a program').waitFor();
-  await steps.getByRole('button', { name: 'Do not show the first steps again' }).click();
+  await steps.getByRole('button', { name: 'Hide the first steps permanently' }).click();
   await steps.waitFor({ state: 'detached' });
   await page.reload();
   await page.getByRole('link', { name: 'shop' }).waitFor();
@@ -48,7 +48,7 @@ test('databases and the cost of the month are there, in light and on a phone', {
   const databases = page.getByRole('region', { name: 'Databases' });
   await databases.getByRole('listitem').filter({ hasText: 'ledger' }).getByText('ready').waitFor();
   await page.getByRole('link', { name: 'Cost this month' }).waitFor();
-  await page.getByText('by its end at this rate').waitFor();
+  await page.getByText('by the end of the month at this rate').waitFor();
   await assertAccessible(page, 'the overview');
   await databases.getByRole('link', { name: 'ledger' }).click();
   await page.getByRole('heading', { name: 'ledger' }).waitFor();

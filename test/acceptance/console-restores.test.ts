@@ -74,7 +74,7 @@ test('an account as a new one', { skip }, async () => {
   await press('Preview');
   await page.getByText('Would be restored:').waitFor();
   await press('Restore account');
-  await page.getByText('Everything is there:').waitFor();
+  await page.getByText('All files are there:').waitFor();
   await page.getByText('Machine web is there').waitFor();
   const key = await page.getByText(/^clk_/).first().innerText();
   const back = admin.as(key.trim());

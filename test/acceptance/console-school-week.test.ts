@@ -104,9 +104,9 @@ step('a removal says until when, a suspension why; both are undone for many at o
   await look(page, 'a removed and a suspended account');
   for (const name of ['pupil-1', 'pupil-2', 'late'])
     await page.getByRole('checkbox', { name: `Select ${name}`, exact: true }).check();
-  await button('Let in again').click();
-  const asked = dialog('Let 3 accounts in again?');
-  await asked.getByRole('button', { name: 'Let 3 accounts in' }).click();
+  await button('Reactivate').click();
+  const asked = dialog('Reactivate 3 accounts?');
+  await asked.getByRole('button', { name: 'Reactivate 3 accounts' }).click();
   await asked.getByText('3 of 3 done').waitFor();
   await asked.getByRole('button', { name: 'Close', exact: true }).last().click();
   await row('pupil-2')

@@ -13,7 +13,7 @@ const skip = noBrowser;
 const APP = 'https://app.example.com';
 const PREFLIGHT = { 'access-control-request-method': 'POST', 'access-control-request-headers': 'x-api-key' };
 
-/** An empty page of an origin of its own. */
+/** An empty page of its own origin. */
 async function openSite(): Promise<{ server: Server; origin: string }> {
   const server = createServer((_request, response) => {
     response.setHeader('content-type', 'text/html');

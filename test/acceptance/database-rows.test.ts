@@ -153,7 +153,7 @@ test('rows of 1,999 columns are read, changed and exported in SQLite, and of 2,0
   assert.ok(line.startsWith('1,') && line.endsWith(',last'));
   await run(user, path, 'ALTER TABLE wide ADD COLUMN c1998');
   const problem = await user.refused(400, 'invalid_request', [`${path}/rows/read`, asked]);
-  assert.match(problem.detail, /2000 columns, and rows of at most 1,999/);
+  assert.match(problem.detail, /2000 columns, but rows of at most 1,999/);
 });
 
 for (const { engine, skip, odd, oddRow, changed } of ENGINES) {

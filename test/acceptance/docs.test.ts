@@ -223,7 +223,7 @@ function userOf(curl: string): Promise<CheckedClient> {
   return reader;
 }
 
-/** They have a test of their own. */
+/** They have their own test. */
 const OF_OTHER_CLOUDS: ReadonlySet<string> = new Set(['setUp', 'requestRegistration']);
 
 describe('every example does what it says', () => {

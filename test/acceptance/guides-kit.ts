@@ -23,7 +23,7 @@ export const GUIDES = [
 export const GUIDES_WITH_MACHINES = ['docs/machines.md', 'docs/billing.md', 'docs/webhooks.md'];
 
 const FILES = 20;
-/** A line of its own in the output after each block. */
+/** Its own line in the output after each block. */
 const END_OF_BLOCK = '=== end of a block ===';
 
 /** Languages of blocks that nobody pastes: what is only shown. */
@@ -42,7 +42,7 @@ function blocksOf(guide: string): string[] {
 
 /**
  * Lines without what differs from run to run, words with a digit, units behind these, long secrets; and from
- * user to user: machines of an ordinary one are reached at a port of their own.
+ * user to user: machines of an ordinary one are reached at their own port.
  */
 function linesOf(text: string): string[] {
   const shape = text

@@ -44,7 +44,7 @@ describe('every response', () => {
     });
   }
 
-  test('has a request id of its own', async () => {
+  test('has its own request id', async () => {
     const ids = new Set<string | null>();
     for (let i = 0; i < 20; i++) ids.add((await fetch(`${cloud.api}/healthz`)).headers.get('x-request-id'));
     assert.equal(ids.size, 20);

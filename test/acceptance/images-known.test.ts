@@ -276,7 +276,7 @@ describe('images by name', { skip }, () => {
       await operator.ok(['image', 'rm', '-y', 'debian-13']);
       mirror.set(DEBIAN_PATH, (response) => response.writeHead(404).end());
       const words = await operator.fails(1, ['image', 'fetch', 'debian-13']);
-      assert.match(words, /debian-13 was not fetched: the server answered 404/);
+      assert.match(words, /debian-13 could not be downloaded: the server answered 404/);
     } finally {
       operator.remove();
       someone.remove();

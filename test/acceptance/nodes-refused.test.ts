@@ -11,7 +11,7 @@ type Env = Readonly<Record<string, string | undefined>>;
 const NODES_NEED_BOTH =
   /CLOUDLET_NODE_URL needs CLOUDLET_METADATA_URL and CLOUDLET_BLOBS_URL: see docs\/growth\.md/;
 
-/** Starts a process on a directory of its own, which is refused with this text. */
+/** Starts a process on its own directory, which is refused with this text. */
 async function assertRefused(env: Env, text: RegExp): Promise<void> {
   await assert.rejects(CloudProcess.start({ env }), (error: Error) => {
     assert.match(error.message, /did not start \(exit [1-9]/);

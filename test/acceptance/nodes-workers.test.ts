@@ -24,7 +24,7 @@ describe('workers of one host', { skip: noCluster }, () => {
   });
   after(() => cluster?.stop());
 
-  // A connection of its own each time: the kernel gives it to any of the processes.
+  // Its own connection each time: the kernel gives it to any of the processes.
   async function json<T>(path: string, init: RequestInit = {}): Promise<T> {
     const headers = { 'x-api-key': ADMIN_KEY, 'content-type': 'application/json', connection: 'close' };
     const response = await fetch(`${cloud.api}${path}`, { ...init, headers });

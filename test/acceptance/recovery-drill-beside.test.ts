@@ -112,9 +112,9 @@ async function shown(): Promise<string> {
 }
 
 const skip = net.cannotMakeNetworks();
-// Nobody else's rules and ports are in a network of its own.
+// Nobody else's rules and ports are in its own network.
 if (!net.isInside()) {
-  test('beside a live cloud, in a network of its own', { skip }, () => {
+  test('beside a live cloud, in its own network', { skip }, () => {
     const { status, output } = net.runInside(fileURLToPath(import.meta.url));
     assert.equal(status, 0, output);
   });

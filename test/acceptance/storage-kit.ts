@@ -4,7 +4,7 @@ import type { Answer, Client } from '../harness/client.ts';
 
 let buckets = 0;
 
-/** A bucket with a name of its own. */
+/** A bucket with its own name. */
 export async function newBucket(
   user: Client,
   settings: Readonly<Record<string, unknown>> = {},

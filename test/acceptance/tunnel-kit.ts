@@ -55,7 +55,7 @@ export async function refusedTunnel(api: string, call: TunnelCall): Promise<[num
   return Promise.race([refused, opened]);
 }
 
-/** A port of this host where each connection goes through a tunnel of its own. */
+/** A port of this host where each connection goes through its own tunnel. */
 export async function listenThrough(api: string, call: TunnelCall): Promise<{ port: number; close(): void }> {
   const server = createServer((client) => {
     const through = createWebSocketStream(dial(api, call));

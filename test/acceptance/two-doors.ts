@@ -269,7 +269,7 @@ class History {
 }
 
 /**
- * Runs `count` histories of at most 20 steps, each in a bucket of its own. Rejects with the shortest bad
+ * Runs `count` histories of at most 20 steps, each in its own bucket. Rejects with the shortest bad
  * one.
  */
 export async function checkHistories(

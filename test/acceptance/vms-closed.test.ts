@@ -40,7 +40,7 @@ async function openConnections(uids: readonly number[], endpoints: readonly Endp
 const hasRules = () => spawnSync('nft', ['list', 'table', 'inet', TABLE]).status === 0;
 
 if (net.isInside())
-  describe('in a network of its own', () => {
+  describe('in its own network', () => {
     let cloud: CloudProcess;
     let user: CheckedClient;
     let path: string;

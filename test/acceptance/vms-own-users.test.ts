@@ -57,7 +57,7 @@ test('root without the capabilities: the same, and it names those that are missi
   assert.match(compute.fix, /^give Cloudlet CAP_CHOWN, CAP_SETUID/);
 });
 
-test('a machine made with a user of its own is not started without it', {
+test('a machine made with its own user is not started without it', {
   skip: cannot(FEW) || NO_OTHER_USERS,
 }, async (t) => {
   const before = await CloudProcess.start();
@@ -69,6 +69,6 @@ test('a machine made with a user of its own is not started without it', {
   t.after(() => later.stop());
   const owner = (await CheckedClient.open(later.api)).as(api_key);
   const refusal = await owner.refused(503, 'engine_unavailable', [`${vm}/start`, { method: 'POST' }]);
-  assert.match(refusal.detail, /this machine needs a user of its own, and machines share/);
+  assert.match(refusal.detail, /this machine needs its own user, and machines share/);
   assert.match(refusal.hint, /CAP_CHOWN, CAP_SETUID/);
 });

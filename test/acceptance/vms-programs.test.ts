@@ -31,7 +31,7 @@ interface Moved {
   readonly user: CheckedClient;
 }
 
-/** A cloud on a host that has these programs, by path and new name, in a folder of its own only. */
+/** A cloud on a host that has these programs, by path and new name, in its own folder only. */
 async function cloudWhereMoved(
   t: TestContext,
   programs: readonly (readonly [path: string, name: string])[],

@@ -65,7 +65,7 @@ test('the client rebuilds it, once that is meant', { skip }, async () => {
   assert.match(await client.fails(2, ['vm', 'rebuild', 'shop', '--image', first]), /nothing was deleted/);
   await client.fails(5, ['vm', 'rebuild', 'shop', '--yes', '--image', 'plan-9']);
   const words = await client.ok(['vm', 'rebuild', 'shop', '--yes', '--image', first]);
-  assert.equal(words, `shop has a new disk of ${first}; cloudlet vm start shop starts it\n`);
+  assert.equal(words, `shop has a new disk from ${first}; cloudlet vm start shop starts it\n`);
   await client.ok(['vm', 'start', 'shop']);
   await hasSaid('first');
   await post('/stop?force=true');

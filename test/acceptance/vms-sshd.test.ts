@@ -49,7 +49,7 @@ if (net.isInside())
 
     const isHost = async (address: string) => (await firstLine(address, 22))?.endsWith(MARK) === true;
 
-    /** A machine of a cloud of its own that runs and whose SSH server answers. */
+    /** A machine of its own cloud that runs and whose SSH server answers. */
     async function machineOf(t: TestContext, options: CloudOptions): Promise<Machine> {
       const cloud = await CloudProcess.start(options);
       const anyone = await CheckedClient.open(cloud.api);

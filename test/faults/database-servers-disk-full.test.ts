@@ -27,7 +27,7 @@ const INSERT = `INSERT INTO t VALUES (repeat(md5(random()::text), ${MIB / 128}))
 /** Handlers by which a promise says whether it was kept. */
 const BOTH = [() => true, () => false] as const;
 
-/** Runs one statement in a session of its own. */
+/** Runs one statement in its own session. */
 type Run = (uri: string, sql: string) => Promise<unknown>;
 
 const asPostgresql: Run = async (uri, sql) => {
@@ -64,7 +64,7 @@ const KINDS = [
 
 type Kind = (typeof KINDS)[number];
 
-/** A cloud on a disk of its own, with a free account; `make` makes it a database with a table. */
+/** A cloud on its own disk, with a free account; `make` makes it a database with a table. */
 async function opened(t: TestContext, { engine, run, table }: Kind) {
   const disk = new LoopDisk(DISK_BYTES);
   const dataDir = join(disk.mountPoint, 'data');

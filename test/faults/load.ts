@@ -115,7 +115,7 @@ export class Load {
     await this.put(bucket.name, name, sizeFrom(random));
   }
 
-  /** Uploads a value of its own; resolves with its record once answered. */
+  /** Uploads its own value; resolves with its record once answered. */
   async put(bucket: string, name: string, size: number): Promise<Write> {
     const { client, oracle } = this.#deps;
     const write = oracle.begin({ kind: 'put', bucket, name, size });

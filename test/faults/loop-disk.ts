@@ -65,7 +65,7 @@ export class LoopDisk {
   }
 
   /**
-   * Nobody may have a file open. The device goes too: a process in a mount namespace of its own, of another
+   * Nobody may have a file open. The device goes too: a process in its own mount namespace, of another
    * test, may have a copy of this mount, and a file system that was shut down stays so while one is left.
    */
   unmount(): void {

@@ -207,7 +207,7 @@ test('an account whose machine fills the disk waits first; the others go on with
   await attacker.call(`${bad.path}/stop?force=true`, { method: 'POST' });
 });
 
-/** Guests that write on and on, each in a way of its own: its name, and what it does at last. */
+/** Guests that write on and on, each in its own way: its name, and what it does at last. */
 const WRITERS = [
   ['that comes to the end of the disk', 'while :; do one conv=fsync; done'],
   // It still has much to write when the reserve is given back.

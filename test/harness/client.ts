@@ -73,7 +73,7 @@ export class Client {
     return fetch(this.base + path, init);
   }
 
-  /** Registers a new account with a name of its own. */
+  /** Registers a new account with its own name. */
   async register(): Promise<Account> {
     const username = `user-${process.pid}-${++counter}`;
     const json = { username, email: `${username}@example.org`, password: 'correct horse battery' };

@@ -1,4 +1,4 @@
-/** A real Cloudlet in a process of its own, for tests that know it by HTTP only. */
+/** A real Cloudlet in its own process, for tests that know it by HTTP only. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';

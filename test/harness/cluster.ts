@@ -15,7 +15,7 @@ import type { NodeNetwork } from './node-networks.ts';
 export const noCluster = noPostgresql;
 
 interface HowStarted extends Pick<CloudOptions, 'dataDir' | 'wrapper' | 'command'> {
-  /** A network of its own; its command runs there. */
+  /** Its own network; its command runs there. */
   readonly network?: NodeNetwork;
 }
 
@@ -58,7 +58,7 @@ export class Cluster {
     }
   }
 
-  /** Starts one more node, which has a way of its own to the metadata. */
+  /** Starts one more node, which has its own way to the metadata. */
   async add(
     env: Readonly<Record<string, string>> = {},
     { network, ...how }: HowStarted = {},

@@ -30,7 +30,7 @@ export async function runCloudlet(args: readonly string[], options: CommandOptio
   const child = spawn(LAUNCHER, args, {
     env: { PATH: process.env.PATH, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
-    // A group of its own, whose processor time is known, and which ends with this process.
+    // Its own group, whose processor time is known, and which ends with this process.
     detached: true,
     ...identity,
   });

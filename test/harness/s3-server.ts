@@ -1,4 +1,4 @@
-/** An S3 in a process of its own: s3rver as it is, without the checks and faults of S3Fixture. */
+/** An S3 in its own process: s3rver as it is, without the checks and faults of S3Fixture. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';

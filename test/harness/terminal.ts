@@ -5,7 +5,7 @@ import { spawnSync } from 'node:child_process';
 export const cannotOpenTerminal =
   spawnSync('script', ['--version']).status === 0 ? false : 'script (Debian: bsdutils) is not installed';
 
-/** Runs a line of shell in a terminal of its own, and passes on what is said there. */
+/** Runs a line of shell in its own terminal, and passes on what is said there. */
 export function inTerminal(line: string): string[] {
   return ['script', '--quiet', '--flush', '--command', line, '/dev/null'];
 }

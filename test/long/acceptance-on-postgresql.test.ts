@@ -7,7 +7,7 @@ import { FILES_AT_ONCE, testWholeSuites } from './whole-suites.ts';
 
 const READS_FILE = 'it reads or alters metadata.db itself';
 const OWN_SETTINGS = 'what it starts has settings of its own';
-const IN_OWN_NETWORK = 'its clouds are in a network of their own, where the server is not';
+const IN_OWN_NETWORK = 'its clouds are in their own network, where the server is not';
 const COPIES = 'it copies the data directory, which the metadata are not in';
 const EXCLUDED: Readonly<Record<string, string>> = {
   'accounts-commands': OWN_SETTINGS,

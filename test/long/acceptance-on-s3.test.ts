@@ -13,7 +13,7 @@ const EXCLUDED: Readonly<Record<string, string>> = {
   'guides-machines': OWN_SETTINGS,
   'guides-pages': OWN_SETTINGS,
   proxies: LOOKS_FOR_FILES,
-  'recovery-drill-beside': 'its cloud is in a network of its own, where S3 is not',
+  'recovery-drill-beside': 'its cloud is in its own network, where S3 is not',
   'recovery-restore': LOOKS_FOR_FILES,
   'recovery-unpack': LOOKS_FOR_FILES,
   'recovery-writers': 'it copies the data directory, which the objects are not in',

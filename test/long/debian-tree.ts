@@ -1,4 +1,4 @@
-/** A folder with a Debian of its own, for programs that are not those of this host. Needs root. */
+/** A folder with its own Debian, for programs that are not those of this host. Needs root. */
 import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { notInstalled } from '../../scripts/installed.ts';

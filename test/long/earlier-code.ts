@@ -1,4 +1,4 @@
-/** Cloudlet as earlier commits of this repository have it, each in a folder of its own. */
+/** Cloudlet as earlier commits of this repository have it, each in its own folder. */
 import { execFileSync, spawnSync } from 'node:child_process';
 import {
   chmodSync,

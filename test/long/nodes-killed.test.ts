@@ -1,6 +1,6 @@
 /**
  * Three nodes under load for ten minutes; every five seconds one is killed, stopped or cut off from the
- * database, and another hears no NOTIFY. As root each is on a network of its own behind Caddy, as three
+ * database, and another hears no NOTIFY. As root each is on its own network behind Caddy, as three
  * hosts are, and is cut off by its link; otherwise by a proxy on its way.
  */
 import assert from 'node:assert/strict';

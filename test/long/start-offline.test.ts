@@ -15,7 +15,7 @@ const START = 'ip link set lo up && node scripts/setup.js start && exec bin/clou
 /** Runs where the cloud does; its network leads nowhere. */
 const ASK = 'fetch(process.argv[1]).then(async (answer) => console.log(await answer.text()))';
 
-const noRoot = process.getuid?.() === 0 ? false : 'needs root, for a network of its own';
+const noRoot = process.getuid?.() === 0 ? false : 'needs root, for its own network';
 const skip = noRoot || notInstalled('unshare') || notInstalled('nsenter') || notInstalled('ip');
 
 test('a start without any network is as another', { skip }, async (t) => {

@@ -19,7 +19,7 @@ const PASSWORD = 'correct horse battery';
 const NOBODY = 65_534;
 const AS_NOBODY = ['setpriv', `--reuid=${NOBODY}`, `--regid=${NOBODY}`, '--clear-groups', '--inh-caps=-all'];
 const ENGINES = ['sqlite', 'postgresql', 'mysql', 'mongodb'] as const;
-/** A small object is kept in the metadata, a large one in a file of its own. */
+/** A small object is kept in the metadata, a large one in its own file. */
 const TEXTS = ['the first note\n', `${'the second note\n'.repeat(4000)}`];
 const POINTS = '/api/disaster-recovery/points';
 const POST = { method: 'POST' };

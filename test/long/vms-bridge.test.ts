@@ -174,7 +174,7 @@ function further(): void {
 }
 
 if (net.isInside())
-  describe('in a network of its own', () => {
+  describe('in its own network', () => {
     common();
     further();
   });

@@ -176,7 +176,7 @@ function further(): void {
 }
 
 if (net.isInside())
-  describe('in a network of its own', () => {
+  describe('in its own network', () => {
     common();
     further();
   });

@@ -1,4 +1,4 @@
-/** Runs test files once more, each in a process of its own, with other engines under the test clouds. */
+/** Runs test files once more, each in its own process, with other engines under the test clouds. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

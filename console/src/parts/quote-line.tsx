@@ -1,4 +1,7 @@
-/** Price by month of what a form would create, and how long the credits last with it, as the server tells. */
+/**
+ * The monthly price of the resource that a form would create, and how long the credits last with it, from the
+ * server.
+ */
 import { Text } from '@mantine/core';
 import { keepPreviousData, queryOptions, useQuery } from '@tanstack/react-query';
 import type { Result } from '../../../sdk/index.ts';

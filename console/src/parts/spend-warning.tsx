@@ -1,4 +1,4 @@
-/** A warning that the spend cap is near or reached, with what to do. */
+/** A warning that the spend cap is near or reached, with the next step. */
 import { useQuery } from '@tanstack/react-query';
 import { spendCapQuery } from '../queries.ts';
 import { spendText as words } from '../texts/spend-text.ts';

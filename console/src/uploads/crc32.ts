@@ -38,7 +38,7 @@ export function crc32(bytes: Uint8Array, before = 0): number {
   return ~crc >>> 0;
 }
 
-/** In base64, as in the API. */
+/** CRC-32 in base64, as in the API. */
 export function crcText(crc: number): string {
   return btoa(String.fromCharCode(crc >>> 24, (crc >>> 16) & 255, (crc >>> 8) & 255, crc & 255));
 }

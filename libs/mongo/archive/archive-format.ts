@@ -11,7 +11,7 @@ export const ARCHIVE_KIND = {
   file: ARCHIVE_FILE,
   header: ARCHIVE_MAGIC,
   otherwise:
-    'the file is not a mongodump archive: create it with `mongodump --archive`; a folder of mongodump goes in with ' +
+    'the file is not a mongodump archive: create it with `mongodump --archive`; a folder of mongodump is loaded with ' +
     '`mongorestore FOLDER`, and JSON and CSV with an import of rows (`cloudlet db import`)',
 };
 const TERMINATOR = Buffer.from([0xff, 0xff, 0xff, 0xff]);

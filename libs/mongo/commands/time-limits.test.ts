@@ -162,7 +162,7 @@ const ATTACKS: readonly Attack[] = [
     command: find({ $nor: numbers(500).map((i) => ({ l: -1 - i })) }),
   },
   {
-    name: 'many updates, each with a collation of its own',
+    name: 'many updates, each with its own collation',
     command: {
       update: 'a',
       updates: numbers(4000).map((i) => ({

@@ -135,7 +135,7 @@ function addDemand(demand: Demand, operator: string, operand: unknown): void {
     if (operand.every(isFindable)) demand.values ??= operand;
     else demand.spans ??= spansOf(operand);
   }
-  // Only among values of the same type; types without an order of their own are left to a scan.
+  // Only among values of the same type; types without their own order are left to a scan.
   const tag = tagOf(operand);
   const hasOrder = tag >= TAG.number && tag < TAG.maxKey && tag !== TAG.object && isFindable(operand);
   if (!hasOrder) return;

@@ -22,7 +22,7 @@ export function specialKeysIn(index: Index, document: Document): Buffer[] {
   if ((isLocated || index.isSparse) && special.every((values) => values.length === 0)) return [];
   const isText = index.fields.some(({ kind }) => kind === 'text');
   if (isText) assertNoArrays(index, perField, document);
-  // The terms of a text have a limit of their own.
+  // The terms of a text have their own limit.
   const keys = product(perField, isText ? Number.POSITIVE_INFINITY : undefined).map((values) =>
     keyOf(values.map(orNull), index.descending, index.collation),
   );

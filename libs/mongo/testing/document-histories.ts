@@ -316,7 +316,7 @@ class History {
 
   #find({ question, order, next, direction, skip, limit, strength: asked, isOfView }: Find): void {
     const { filter } = question;
-    // A view has a collation of its own, none here.
+    // A view has its own collation, none here.
     const strength = isOfView ? 0 : asked;
     const collator = strength === 0 ? null : COLLATORS[strength];
     const texts: Texts = collator === null ? byBytes : (a, b) => collator.compare(a, b);

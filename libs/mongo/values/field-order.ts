@@ -25,7 +25,7 @@ export function hasWholeName(document: Document): boolean {
   return false;
 }
 
-/** Whether documents in a value may have an order of their own. */
+/** Whether documents in a value may have their own order. */
 export function mayHaveOrder(value: unknown): boolean {
   return isUsed && typeof value === 'object' && value !== null;
 }

@@ -95,7 +95,7 @@ function listRoutes(invitations: Invitations): Route[] {
       tag: 'admin',
       summary: 'Replace the link of an invitation',
       description:
-        'For a link that is lost, has expired or went to a wrong address: the former one stops working, and the new one ' +
+        'For a link that is lost, has expired or went to a wrong address: the old link stops working, and the new one ' +
         'has `expires_in` from now. Plan, credits, uses and the end of the accounts stay. Refused once all its accounts ' +
         'are created, and after it was revoked.',
       permission: 'admin',

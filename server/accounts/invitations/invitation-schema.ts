@@ -50,7 +50,7 @@ const Mailed = Type.Optional(
   Type.Boolean({
     default: false,
     description:
-      'Mail the link to the e-mail address, which every invitation then needs, and show it to nobody. Whoever uses ' +
+      'Mail the link to the e-mail address, which every invitation then needs, and show it to nobody. Anyone who uses ' +
       'it has confirmed the address',
   }),
 );

@@ -57,7 +57,7 @@ export function invalidLink(): AppError {
     'invalid_link',
     'The invitation is unknown, used, revoked or expired, or is for another host name',
     {
-      hint: 'Ask whoever invited you for a new one. If you have used it already, sign in',
+      hint: 'Ask the person who invited you for a new one. If you have used it already, sign in',
     },
   );
 }

@@ -193,7 +193,7 @@ export class Invitations {
   }
 
   /**
-   * Replaces the link, and what was wrong with it: the former one stops working. Throws
+   * Replaces the link, and corrects its terms: the old link stops working. Throws
    * `registration_closed`, `invitation_not_found`, `invalid_request`, `mail_not_set`,
    * `write_conflict` (used up, or revoked).
    */
@@ -204,7 +204,7 @@ export class Invitations {
     const known = await invitationStore.find(id);
     if (known === undefined) throw invitationNotFound();
     if (known.max_uses > 1 && email !== undefined)
-      throw invalidField('email', 'is for an invitation of one person');
+      throw invalidField('email', 'is only for an invitation for one person');
     this.#assertMay(isMailed, [{ email: email ?? known.email ?? undefined }]);
     assertAccountFields({ email });
     const problems = email === undefined ? [] : await this.#problemsOf({ email, plan: known.plan });
@@ -330,7 +330,7 @@ export class Invitations {
     });
   }
 
-  /** The link, in the answer or by mail. */
+  /** The link, in the response or by mail. */
   #handOver(
     change: Change,
     row: InvitationRow,
@@ -347,7 +347,7 @@ export class Invitations {
     return { ...describe(row, now), url: null };
   }
 
-  /** A new token, and the columns that go with it. */
+  /** A new token, and its columns. */
   #link({ lifeSeconds = DEFAULT_LIFE_SECONDS, isMailed, host }: Making) {
     const expires_at = this.#deps.clock.now() + lifeSeconds * 1000;
     const token = randomSecret(32).toString('base64url');

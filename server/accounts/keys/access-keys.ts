@@ -52,7 +52,7 @@ export class AccessKeys {
   }
 
   /**
-   * For a caller whose password was checked before. Throws `invalid_request`, `scope_required` (more than
+   * For a caller whose password has been checked. Throws `invalid_request`, `scope_required` (more than
    * the caller's own credential may, or for longer), `too_many_access_keys`.
    */
   async issue(call: Call, body: AccessKeyBody): Promise<CreatedAccessKey> {

@@ -18,7 +18,7 @@ This link sets it, once, within an hour:
 
 ${url}
 
-The new password ends all sessions of the account. API keys go on working; replace them in
+The new password ends all sessions of the account. API keys keep working; replace them in
 the console (Account) if somebody else may have them.
 
 ${by === null ? 'If it was not you, do nothing: the password stays as it is.' : 'Until then the old password stays.'}

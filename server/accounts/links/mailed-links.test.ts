@@ -88,7 +88,7 @@ test('a forgotten password is set by mail: sessions end, keys stay, and the link
   await assert.rejects(login('ben'), code('invalid_credentials'));
   assert.equal((await login('ben', 'another horse')).account.id, ben.accountId);
   const mail = server.received.findLast(({ to }) => to.includes('ben@example.org'));
-  assert.match(mail?.text ?? '', /API keys go on working/);
+  assert.match(mail?.text ?? '', /API keys keep working/);
 });
 
 test('two browsers with one link at once set one password', async () => {

@@ -107,7 +107,7 @@ export class MailedLinks {
       if (row === undefined) throw accountNotFound();
       if (!(await this.askToConfirm(change, row)))
         throw new AppError('rate_limited', 'Three mails went to this address within the last hour', {
-          hint: 'Look into your mailbox, also among what it takes for spam, or try again in an hour',
+          hint: 'Check your mailbox and its spam folder, or try again in an hour',
         });
       return { mailed_to: row.email };
     });

@@ -66,7 +66,7 @@ export interface DeviceLoginsDeps {
 
 export class DeviceLogins<Grant> {
   readonly #deps: DeviceLoginsDeps;
-  /** By the hash of the device code, least recently polled first. */
+  /** Keyed by the hash of the device code, least recently polled first. */
   readonly #paces = new Map<string, Pace>();
 
   constructor(deps: DeviceLoginsDeps) {

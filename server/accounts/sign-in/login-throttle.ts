@@ -38,7 +38,7 @@ export function ofAccount(accountId: number): string {
   return `account ${accountId}`;
 }
 
-/** How a refusal names the attempts that failed. */
+/** The words of a refusal for the failed attempts. */
 interface ThrottleWords {
   readonly detail: string;
   readonly unaffected: string;

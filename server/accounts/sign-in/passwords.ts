@@ -192,7 +192,7 @@ interface FairQueueLimits {
 
 export class FairQueue {
   readonly #limits: FairQueueLimits;
-  /** By source, in round-robin order; no queue is empty. */
+  /** Keyed by source, in round-robin order; no queue is empty. */
   readonly #queues = new Map<string, Waiter[]>();
   #waiting = 0;
   #running = 0;

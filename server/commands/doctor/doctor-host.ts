@@ -109,7 +109,7 @@ export async function checkPorts(config: Config): Promise<Finding[]> {
 export async function checkExposure(config: Config): Promise<Finding[]> {
   const subject = 'encryption';
   const { address } = await lookup(config.host).catch(() => ({ address: '' }));
-  if (address === '') return []; // the ports tell that nothing can listen there
+  if (address === '') return []; // the check of the ports reports that nothing can listen there
   if (isExposed(config, address)) return [{ level: 'warn', subject, detail: EXPOSED, fix: EXPOSED_FIX }];
   const detail = isLoopback(address)
     ? 'only this host can reach the ports'

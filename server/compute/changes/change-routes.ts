@@ -42,9 +42,9 @@ export function changeRoutes({ machineChanges, machineRebuilds }: ChangeRoutesDe
       audit: { detail: ['image'] },
       livesOn: 'host',
       tag: 'compute',
-      summary: 'Replace the disk of a stopped virtual machine by a new one of an image',
+      summary: 'Replace the disk of a stopped virtual machine with a new one from an image',
       description:
-        'All that is on the disk is lost. Id, name, address, SSH keys, user data, instance type and the size of the ' +
+        'All data on the disk is lost. Id, name, address, SSH keys, user data, instance type and the size of the ' +
         'disk stay, and the next start is its first with the new disk. A virtual machine with snapshots is refused.',
       permission: 'compute:write',
       params: VmPath,

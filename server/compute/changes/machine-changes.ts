@@ -27,7 +27,7 @@ export interface MachineChangesDeps {
   readonly views: VmViews;
   readonly billing: Pick<VmBilling, 'assertCredit' | 'resized' | 'renamed'>;
   readonly hypervisor: Pick<Hypervisor, 'prepare'>;
-  /** Throws `out_of_space` when disks must not take that many more bytes. */
+  /** Throws `out_of_space` if disks may not grow by that many bytes. */
   readonly assertSpace: (bytes: number) => void;
   readonly announce: Announce<VmEventType>;
   readonly onError: (id: string, what: string, error: unknown) => void;
@@ -41,7 +41,7 @@ export class MachineChanges {
   }
 
   /**
-   * Changes what is given, all of it in one commit. The row is what counts: a disk that is smaller, because
+   * Changes the given members in one commit. The row is what counts: a disk that is smaller, because
    * Cloudlet was killed in between, is grown by the next start. Throws `vm_not_found`, `invalid_request`,
    * `vm_not_stopped` for another type or disk of a machine that is not off, `quota_exceeded`,
    * `insufficient_credits`, `out_of_space` for a larger disk while there is no space.

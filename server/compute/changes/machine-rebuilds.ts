@@ -23,7 +23,7 @@ export interface MachineRebuildsDeps {
   readonly turns: MachineTurns;
   readonly views: VmViews;
   readonly hypervisor: Pick<Hypervisor, 'prepare'>;
-  /** Throws `out_of_space` when disks must not take that many more bytes. */
+  /** Throws `out_of_space` if disks may not grow by that many bytes. */
   readonly assertSpace: (bytes: number) => void;
   readonly announce: Announce<VmEventType>;
   readonly onError: (id: string, what: string, error: unknown) => void;
@@ -87,6 +87,6 @@ export class MachineRebuilds {
 
 function hasSnapshots(): AppError {
   return new AppError('vm_invalid_state', 'A virtual machine with snapshots cannot be rebuilt', {
-    hint: 'Its snapshots belong to the present disk: delete them first, or create another machine',
+    hint: 'Its snapshots belong to the current disk: delete them first, or create another machine',
   });
 }

@@ -105,7 +105,7 @@ test('a write that fails hurts neither its sender nor the next', async () => {
   assert.deepEqual(engine.latest.written, ['kept']);
 });
 
-test('when the guest stops all viewers are told once, and the next run has a console of its own', async () => {
+test('when the guest stops all viewers are told once, and the next run has its own console', async () => {
   const { engine, consoles } = open();
   const seats = [await consoles.join(VM), await consoles.join(VM)];
   const seen = seats.map(watch);

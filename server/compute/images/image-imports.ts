@@ -58,7 +58,7 @@ export class ImageImports {
   readonly #copies = new Semaphore(1);
   readonly #conversions = new Semaphore(1);
   readonly #fetches = new Semaphore(1);
-  /** Images of the kept list that are being fetched, by their names. */
+  /** Known images that are being downloaded, by name. */
   readonly #fetched = new Map<string, string>();
   readonly #known: KnownImageFetch;
   #isClosed = false;
@@ -91,9 +91,9 @@ export class ImageImports {
   }
 
   /**
-   * Fetches an image of the kept list, one at a time; resolves once the row is stored. Throws
-   * `image_not_found`, `image_not_ready` while the same one is being fetched, `invalid_request` when nothing
-   * is fetched by name, `shutting_down`; later errors are stored in the row.
+   * Downloads a known image, one at a time; resolves once the row is stored. Throws
+   * `image_not_found`, `image_not_ready` while the same one is being downloaded, `invalid_request` if
+   * downloads by name are off, `shutting_down`; later errors are stored in the row.
    */
   async fetch(call: Recorder, shortName: string): Promise<AdminImage> {
     const { addresses } = this.#deps;
@@ -224,7 +224,7 @@ export class ImageImports {
     this.#free(row);
   }
 
-  /** Before the row says that it ended: whoever reads that may fetch the same one again. */
+  /** Runs before the row says that it ended: after that, the same image may be downloaded again. */
   #free({ image_id, short_name }: ImageRow): void {
     if (short_name !== null && this.#fetched.get(short_name) === image_id) this.#fetched.delete(short_name);
   }
@@ -243,7 +243,7 @@ export class ImageImports {
     } catch (error) {
       // The image may be ready anyway; the next start of Cloudlet checks.
       if (error instanceof CommitOutcomeUnknown) return;
-      // The next start goes on with it.
+      // The next start continues it.
       if (this.#isClosed && row.short_name !== null) return;
       const { code, message } = failure(error);
       if (code === 'internal_error') onError(imageId, 'image import failed', error);
@@ -299,7 +299,7 @@ export class ImageImports {
     return response;
   }
 
-  /** Cleans up after the last run, and goes on with what it fetched of the kept list. */
+  /** Cleans up after the last run, and continues its downloads of known images. */
   async start(): Promise<void> {
     const { changes, store, hypervisor, sweepGuard } = this.#deps;
     const present = await hypervisor.listImages();
@@ -319,7 +319,7 @@ export class ImageImports {
     for (const imageId of unnamed) await hypervisor.discardImage(imageId);
   }
 
-  /** False for an import that cannot go on. */
+  /** False for an import that cannot continue. */
   #resume(row: ImageRow): boolean {
     const { image_id: imageId, short_name: name } = row;
     const known = name === null ? undefined : KNOWN_IMAGES.get(name);
@@ -330,7 +330,7 @@ export class ImageImports {
     return true;
   }
 
-  /** Cancels the imports in progress: those of the kept list go on at the next start, others have failed. */
+  /** Cancels the imports in progress: downloads of known images continue at the next start, others fail. */
   async close(): Promise<void> {
     this.#isClosed = true;
     for (const { controller } of this.#imports.values()) controller.abort(stopped());
@@ -357,7 +357,7 @@ function notKnown(shortName: string): AppError {
 }
 
 function fetchedAlready(shortName: string): AppError {
-  return new AppError('image_not_ready', `${shortName} is being fetched already`, {
+  return new AppError('image_not_ready', `${shortName} is being downloaded already`, {
     extra: { state: 'importing' },
   });
 }

@@ -54,7 +54,7 @@ function readRoutes({ images }: ImageRoutesDeps): Route[] {
       path: `${ADMIN}/known`,
       name: 'adminListKnownImages',
       tag: 'admin',
-      summary: 'List the images that can be fetched by name, with their newest fetch',
+      summary: 'List the images that can be downloaded by name, with their latest download',
       permission: 'admin:read',
       responses: { 200: Type.Array(KnownImageEntry) },
       handler: () => images.listKnown(),
@@ -69,10 +69,10 @@ function fetchRoute({ imports }: ImageRoutesDeps): Route {
     name: 'adminFetchImage',
     livesOn: 'host',
     tag: 'admin',
-    summary: 'Fetch an image by name from its maker',
+    summary: 'Download an image by name from its publisher',
     description:
-      'Responds immediately; `progress` of the image says how far it is, and it can be used once its state is ' +
-      '`ready`: its bytes then have the sum that the maker publishes. One is fetched at a time, and goes on after ' +
+      'Responds immediately; `progress` of the image shows how far it is. It can be used once its state is ' +
+      '`ready`: its bytes then have the checksum that the publisher gives. Images are downloaded one at a time, and a download continues after ' +
       'a restart. Deleting the image cancels.',
     permission: 'admin',
     params: KnownImagePath,

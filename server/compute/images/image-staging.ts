@@ -8,7 +8,7 @@ export interface StagingDeps {
   readonly assertSpace: (bytes: number) => void;
   /** Largest source, bytes. */
   readonly maxBytes: number;
-  /** A sum to compute besides SHA-256. */
+  /** A checksum to compute besides SHA-256. */
   readonly algorithm?: Algorithm;
 }
 
@@ -63,7 +63,7 @@ export class Staging {
     for (const hash of this.#hashes.values()) hash.update(piece);
   }
 
-  /** Sum of everything staged; nothing may be written afterwards. */
+  /** Checksum of everything staged; nothing may be written afterwards. */
   sum(algorithm: Algorithm): string {
     const sum = this.#sums.get(algorithm) ?? this.#hashes.get(algorithm)?.digest('hex') ?? '';
     this.#sums.set(algorithm, sum);

@@ -17,11 +17,11 @@ export interface ImageRow {
   readonly source_format: 'raw' | 'qcow2' | null;
   readonly sha256: string | null;
   readonly created_at: number;
-  /** Name in the kept list; null: from elsewhere. */
+  /** Name among the known images; null: from elsewhere. */
   readonly short_name: string | null;
-  /** Bytes of the source that came so far; only counted for the kept list. */
+  /** Received bytes of the source; only counted for known images. */
   readonly fetched_bytes: number;
-  /** Size that the source names; null: unknown. */
+  /** Size announced by the source; null: unknown. */
   readonly total_bytes: number | null;
 }
 
@@ -38,7 +38,7 @@ export class ImageStore {
     this.#reads = reads;
   }
 
-  /** By its id; or by its short name the newest that is ready, else the newest. */
+  /** Finds an image by its id, or by its short name: the newest that is ready, else the newest. */
   find(image: string): Awaitable<ImageRow | undefined> {
     return this.#reads.get(
       `SELECT ${COLUMNS} FROM images WHERE image_id = ? OR short_name = ?
@@ -73,7 +73,7 @@ export class ImageStore {
     };
   }
 
-  /** How much of its source came so far. */
+  /** Received bytes of its source. */
   progress(imageId: string, fetchedBytes: number, totalBytes: number): Statement {
     return {
       sql: `UPDATE images SET fetched_bytes = ?, total_bytes = ? WHERE image_id = ? AND state = 'importing'`,
@@ -81,7 +81,7 @@ export class ImageStore {
     };
   }
 
-  /** Removes the failed fetches of a name, whose bytes are gone. */
+  /** Removes the failed downloads of a name, whose bytes are gone. */
   deleteFailed(shortName: string): Statement {
     return { sql: `DELETE FROM images WHERE short_name = ? AND state = 'failed'`, params: [shortName] };
   }

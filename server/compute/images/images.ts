@@ -31,7 +31,7 @@ export class Images {
     this.#addresses = deps.addresses;
   }
 
-  /** Images that are ready, built-in ones first. Of several with a short name, the newest has it. */
+  /** Images that are ready, built-in ones first. A short name means the newest image with it. */
   async list(): Promise<Image[]> {
     const rows = (await this.#store.list()).filter(({ state }) => state === 'ready');
     const newest = new Map(rows.map(({ short_name, image_id }) => [short_name, image_id]));
@@ -42,7 +42,7 @@ export class Images {
     return [TINY, ...images];
   }
 
-  /** The kept list, each with the newest fetch of it. */
+  /** The known images, each with its latest download. */
   async listKnown(): Promise<KnownImageEntry[]> {
     const rows = await this.#store.list();
     return [...KNOWN_IMAGES].map(([shortName, known]) => {
@@ -78,8 +78,8 @@ export function imageNotFound(): AppError {
 }
 
 function notFetched(shortName: string): AppError {
-  return new AppError('image_not_found', `The image ${shortName} has not been fetched yet`, {
-    hint: `An administrator fetches it: cloudlet image fetch ${shortName}, or "Images" in the console`,
+  return new AppError('image_not_found', `The image ${shortName} has not been downloaded yet`, {
+    hint: `An administrator can download it: cloudlet image fetch ${shortName}, or "Images" in the console`,
   });
 }
 

@@ -1,7 +1,7 @@
 /**
- * Fetches images of the kept list: the maker's sum first, then the bytes. A broken connection, or a Cloudlet
- * that was killed, goes on where it stopped; bytes that do not have the sum are fetched once more from the
- * start, if some of them were kept.
+ * Downloads known images: first the publisher's checksum, then the bytes. After a broken connection or a
+ * kill of Cloudlet, the download continues where it stopped. If the checksum of resumed bytes is wrong,
+ * they are downloaded once more from the start.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Clock } from '../../platform/clock.ts';
@@ -23,10 +23,10 @@ const DOWNLOAD_MS = 4 * 3_600_000;
 const SUMS_MS = 60_000;
 const MAX_SUMS_BYTES = 2 ** 20;
 const PROGRESS_MS = 1000;
-/** Requests in a row that bring nothing, before a fetch has failed; and all requests of one fetch. */
+/** Maximum requests in a row without new bytes, and of one download in all. */
 const MAX_IDLE = 4;
 const MAX_REQUESTS = 100;
-/** Before the second request, ms; more before each further one. */
+/** Delay before the second request, ms; it grows with each further one. */
 const PAUSE_MS = 1000;
 
 /** Trying again would not help. */
@@ -36,21 +36,21 @@ class Final extends OutboundRefused {
   }
 }
 
-/** Where images of the kept list come from: the makers, or the operator's mirror of them. */
+/** The source of known images: their publishers, or the operator's mirror. */
 export class KnownImageAddresses {
   readonly outbound: Outbound;
   readonly #mirror: string;
 
-  /** `mirror`: a base URL; empty: the makers; `off`: nowhere. */
+  /** `mirror`: a base URL; empty: the publishers; `off`: no downloads. */
   constructor(outbound: Outbound, mirror: string) {
     this.outbound = outbound;
     this.#mirror = mirror;
   }
 
-  /** Throws `invalid_request` when nothing is fetched by name. */
+  /** Throws `invalid_request` if downloads by name are off. */
   assertOn(): void {
     if (this.#mirror !== 'off') return;
-    throw new AppError('invalid_request', 'CLOUDLET_IMAGE_MIRROR is off: no images are fetched by name', {
+    throw new AppError('invalid_request', 'CLOUDLET_IMAGE_MIRROR is off: no images are downloaded by name', {
       hint: 'Add the image by upload, URL or path instead',
     });
   }
@@ -87,7 +87,7 @@ export class KnownImageFetch {
   }
 
   /**
-   * Stages the image, whose bytes have the maker's sum once this resolves with their SHA-256. Throws
+   * Stages the image and verifies the publisher's checksum. Resolves with the SHA-256. Throws
    * OutboundRefused, `out_of_space`, `engine_unavailable`, or the signal's reason.
    */
   async run(imageId: string, known: KnownImage, signal: AbortSignal): Promise<string> {
@@ -108,7 +108,7 @@ export class KnownImageFetch {
     if ('pinned' in sum) return sum.pinned;
     const { addresses } = this.#deps;
     const url = addresses.of(sum.url);
-    const words = (message: string) => `the maker's sums, ${url}: ${message}`;
+    const words = (message: string) => `the publisher's checksums, ${url}: ${message}`;
     try {
       const limits = addresses.limits(known, url);
       const request = { url, ...limits, maxBytes: MAX_SUMS_BYTES, totalMs: SUMS_MS, signal };
@@ -118,7 +118,7 @@ export class KnownImageFetch {
       if (status !== 200) throw new Final(`the server answered ${status}`);
       const fileName = new URL(known.url).pathname.split('/').at(-1) ?? '';
       const found = sumIn(Buffer.concat(pieces).toString('utf8'), fileName, algorithm);
-      if (found === null) throw new Final(`no ${algorithm.toUpperCase()} of ${fileName} in it`);
+      if (found === null) throw new Final(`it contains no ${algorithm.toUpperCase()} of ${fileName}`);
       return found;
     } catch (error) {
       if (error instanceof OutboundRefused)
@@ -147,7 +147,7 @@ export class KnownImageFetch {
     }
   }
 
-  /** False when the server has other bytes than those kept: they must be fetched from the start. */
+  /** False when the server has other bytes than the staged ones: the download must start over. */
   async #fill(stage: Staging, known: KnownImage, signal: AbortSignal): Promise<boolean> {
     let idle = 0;
     for (let requests = 1; ; requests++) {
@@ -188,7 +188,7 @@ export class KnownImageFetch {
         await end();
         return false;
       }
-      // The converted image is about as large again, before the source goes.
+      // The converted image takes about as much space again, until the source is removed.
       assertSpace(2 * totalBytes - from);
       await this.#take(stage, bytes, totalBytes);
       return true;
@@ -202,7 +202,7 @@ export class KnownImageFetch {
     await onProgress(stage.imageId, stage.bytes, totalBytes);
     let toldAt = clock.monotonic();
     for await (const piece of bytes) {
-      if (stage.bytes + piece.length > totalBytes) throw new Final('more bytes came than were announced');
+      if (stage.bytes + piece.length > totalBytes) throw new Final('the server sent more bytes than it announced');
       await stage.write(piece);
       if (clock.monotonic() - toldAt < PROGRESS_MS) continue;
       await onProgress(stage.imageId, stage.bytes, totalBytes);
@@ -244,7 +244,7 @@ interface Answer {
   readonly contentRange: string | null;
 }
 
-/** Size of the whole image; null: the server does not go on at `from`. */
+/** Size of the whole image; null: the server does not continue at `from`. */
 function totalOf({ status, length, contentRange }: Answer, from: number): number | null {
   if (from > 0 && (status === 200 || status === 416)) return null;
   if (status === 200 && length !== null) return length;
@@ -255,8 +255,8 @@ function totalOf({ status, length, contentRange }: Answer, from: number): number
 }
 
 /**
- * The sum of a file in a maker's list: `sum  name` and `sum *name` of coreutils, `SHA256 (name) = sum` of
- * BSD, or nothing but the sum. null: none, or not the same twice.
+ * The checksum of a file in a publisher's list: `sum name` and `sum *name` of coreutils, `SHA256 (name) =
+ * sum` of BSD, or the sum alone. null: none, or two different ones.
  */
 export function sumIn(text: string, fileName: string, algorithm: 'sha256' | 'sha512'): string | null {
   const digits = algorithm === 'sha256' ? 64 : 128;

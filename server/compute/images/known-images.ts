@@ -1,6 +1,6 @@
 /**
- * The kept list of images that administrators fetch by name. Only data: each entry names the maker's own
- * address, and how the bytes are checked. docs/machines.md says what is verified.
+ * The known images, which administrators download by name. Only data: each entry has the publisher's
+ * address and the way to verify the bytes; see docs/machines.md.
  */
 
 export interface KnownImage {
@@ -12,11 +12,11 @@ export interface KnownImage {
   /** Hosts that `url` and `checksums` may redirect to; one that begins with a dot: all below it. */
   readonly redirectHosts: readonly string[];
   readonly algorithm: 'sha256' | 'sha512';
-  /** A release that never changes has its sum here; the others in the maker's file of sums. */
+  /** A release that never changes has its checksum here; the others have it in the publisher's file. */
   readonly sum: { readonly pinned: string } | { readonly url: string };
-  /** For people, as of when the entry was written: the server says the exact size. */
+  /** Approximate size, for people; the server announces the exact one. */
   readonly aboutBytes: number;
-  /** The user that the image makes by itself. The keys of a machine are for root, too. */
+  /** Default user of the image. The keys of a machine are for root, too. */
   readonly loginUser: string;
   /** Whether cloud-init in the image reads the machine's keys and user data. */
   readonly hasCloudInit: boolean;
@@ -30,7 +30,7 @@ const FEDORA = 'https://dl.fedoraproject.org/pub/fedora/linux/releases';
 const ALPINE_324 = `${ALPINE}/v3.24/releases/cloud/generic_alpine-3.24.1-x86_64-bios-cloudinit-r0.qcow2`;
 const ALPINE_322 = `${ALPINE}/v3.22/releases/cloud/generic_alpine-3.22.5-x86_64-bios-cloudinit-r0.qcow2`;
 
-/** By the name that accounts give as the image of a machine. */
+/** Keyed by the name that accounts give as the image of a machine. */
 export const KNOWN_IMAGES: ReadonlyMap<string, KnownImage> = new Map<string, KnownImage>([
   [
     'debian-13',

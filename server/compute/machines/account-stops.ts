@@ -62,7 +62,7 @@ async function startAgain(deps: MachineStopsDeps, row: VmRow): Promise<void> {
   const find = async () => (await store.find(row.vm_id)) ?? row;
   if (row.state === 'stopping') {
     await halt(deps, row.vm_id, { isDue: ({ state }) => state === 'stopping' });
-    if ((await find()).reason_code !== row.reason_code) return; // somebody was faster
+    if ((await find()).reason_code !== row.reason_code) return; // someone else was faster
   }
   await power.startOwned(row.vm_id, find);
 }

@@ -90,7 +90,7 @@ test('it ends with the API key that lent it, and begins when its event is stored
   assert.deepEqual(await lent.of(1, 'vm-1-a'), []);
 });
 
-test('an account has a bound of its own, and another account is not concerned', async () => {
+test('an account has its own bound, and another account is not concerned', async () => {
   const { lent, state } = newLentKeys();
   const isFull = (error: unknown) => isAppError(error, 'overloaded');
   for (let i = 0; i < 10; i++) await lent.lend(caller(1), 'vm-1-a', keyOf(i));

@@ -29,7 +29,7 @@ const closedPort = (port: number) => ({
   reason: 'the virtual machine is not running',
 });
 
-test('a new machine says all of itself, has a disk, an address of its own, and usage', async () => {
+test('a new machine says all of itself, has a disk, its own address, and usage', async () => {
   const vm = await cloud.machines.create(ann, { ...NEW, tags: 'a,b', region: 'eu-1', ports: [9000] });
   const { vm_id, ip_address, private_ip, created_at, ...rest } = vm;
   assert.match(vm_id, /^vm-[0-9a-z]{26}$/);

@@ -123,7 +123,10 @@ export class Runs {
     return row.databases === null ? spec : { ...spec, databaseUris: await this.#urisOf(row, row.databases) };
   }
 
-  /** A deleted database is omitted. Throws when it is unknown for now: a guest reads them once. */
+  /**
+   * A deleted database is omitted. Throws while a database cannot be looked up: a guest reads the list only
+   * once.
+   */
   async #urisOf({ account_id }: VmRow, names: string): Promise<Readonly<Record<string, string>>> {
     const uris: Record<string, string> = {};
     for (const name of JSON.parse(names) as string[]) {

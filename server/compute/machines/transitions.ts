@@ -136,7 +136,7 @@ export const PASSING_CAUSES: readonly StopCause[] = [
   'account_suspended',
 ];
 
-/** Refuses a start in a blocked account, whoever requests it. */
+/** Refuses every start in a blocked account. */
 export function accountBlocked(): AppError {
   const message = 'The account of this virtual machine is suspended or closed';
   return new AppError('account_suspended', message);

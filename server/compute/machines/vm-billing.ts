@@ -43,7 +43,7 @@ export interface VmBilling {
    */
   resized(before: BilledVm, after: BilledVm): Promise<readonly Statement[]>;
   /**
-   * Statements for another size of the disk with its snapshots, behind the row. Throws `quota_exceeded`;
+   * Statements for a changed size of the disk with its snapshots, after the row. Throws `quota_exceeded`;
    * retried as created().
    */
   diskChanged(before: BilledVm, after: BilledVm): Promise<readonly Statement[]>;

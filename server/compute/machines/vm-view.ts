@@ -37,7 +37,7 @@ function rounded(credits: number, parts: number): number {
 const WAITS = {
   code: 'disk_full',
   message:
-    "Paused: the host's disk is nearly full, or fills while your machines and snapshots hold more than your share. " +
+    "Paused: the host's disk is nearly full, or is filling up while your machines and snapshots use more than your share. " +
     'It resumes automatically when space is free; deleting snapshots or machines frees some.',
 };
 

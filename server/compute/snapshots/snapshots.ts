@@ -63,7 +63,7 @@ export class Snapshots {
       const { changes, snapshotStore, clock, billing, hypervisor, diskShares } = this.#deps;
       if (rows.length >= MAX_SNAPSHOTS) throw tooMany();
       await billing.assertCredit(row);
-      // Its size is known once it is there.
+      // Its size is known once it exists.
       await billing.assertDisk(row.account_id, 1);
       await diskShares?.assertMayGrow(row.account_id, copyBytes(hypervisor.snapshots.takenBytes(vmId), rows));
       const snapshotId = newId('snp', clock);
@@ -82,7 +82,7 @@ export class Snapshots {
         return presented(about, true);
       });
       return stored.catch(async (error: unknown) => {
-        // Otherwise the next call removes it, if it has no row.
+        // If this fails, the next call removes a copy without a row.
         if (!(error instanceof CommitOutcomeUnknown)) await hypervisor.snapshots.discard(vmId, snapshotId);
         throw error;
       });

@@ -1,10 +1,10 @@
 /** Cuts CSV text into rows, piece after piece: RFC 4180 with any separator and any line ends. */
 
-/** Text; null: nothing between two separators, which is not the same as two quotes. */
+/** Text; null: an empty field without quotes, which differs from `""`. */
 export type CsvField = string | null;
 
 export interface CsvRow {
-  /** Line of the text in which it begins, from 1. */
+  /** The line where it begins, from 1. */
   readonly line: number;
   readonly fields: readonly CsvField[];
 }
@@ -36,7 +36,7 @@ export class CsvReader {
   #afterCr = false;
   #rows: CsvRow[] = [];
 
-  /** `mostCharacters`: a longer row is a fault, such as a quote that nothing closes. */
+  /** `mostCharacters`: a longer row is a fault, such as an unclosed quote. */
   constructor({ separator, mostCharacters }: { separator: string; mostCharacters: number }) {
     this.#separator = separator.charCodeAt(0);
     this.#mostCharacters = mostCharacters;
@@ -59,12 +59,12 @@ export class CsvReader {
   /** The last row, if no line end follows it. */
   end(): readonly CsvRow[] {
     if (this.#where === 'quoted')
-      throw this.#broken('a quote opens here that nothing closes', this.#firstLine);
+      throw this.#broken('a quote opens here and is never closed', this.#firstLine);
     if (this.#where !== 'start' || this.#fields.length > 0) this.#endRow();
     return this.#taken();
   }
 
-  /** Where the characters end that are nothing but text. */
+  /** End of the plain characters. */
   #endOfRun(text: string, from: number): number {
     if (this.#where === 'quoted') {
       const quote = text.indexOf('"', from);
@@ -110,7 +110,7 @@ export class CsvReader {
   #add(text: string): void {
     this.#characters += text.length;
     if (this.#characters > this.#mostCharacters)
-      throw this.#broken('the row is too long: a quote that nothing closes?', this.#firstLine);
+      throw this.#broken('the row is too long; is a quote not closed?', this.#firstLine);
     this.#field += text;
   }
 

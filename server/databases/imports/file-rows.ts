@@ -1,4 +1,4 @@
-/** Rows of a file of CSV or JSON as it arrives; its beginning decides what is not chosen. */
+/** Rows of a CSV or JSON file as it arrives; its beginning decides the options that are not set. */
 import { invalidField } from '../../platform/errors.ts';
 import { BrokenText, CsvReader, type CsvRow } from './csv-reader.ts';
 import {
@@ -18,7 +18,7 @@ export interface SourceAsk {
   readonly separator?: string | undefined;
   readonly header?: boolean | undefined;
   readonly empty: EmptyMeaning;
-  /** Whether the objects of a JSON file are documents, as they are; default: they have fields. */
+  /** Whether the objects of a JSON file are stored as documents; default: as fields. */
   readonly hasDocuments?: boolean;
 }
 
@@ -39,7 +39,7 @@ export interface FileRows {
   readonly isWhole?: boolean;
   /** The rows at the beginning of the file. */
   readonly beginning: readonly ImportedRow[];
-  /** All rows, also those of the beginning. */
+  /** All rows, including those of the beginning. */
   readonly rows: AsyncIterable<readonly ImportedRow[]>;
 }
 
@@ -104,7 +104,7 @@ function csvRows(whole: Text, { separator: chosen, header: isHeader, empty }: So
   );
   assertFields(fields, text);
   const rowsOf = (rows: readonly CsvRow[]) =>
-    // A blank line is a row only where rows have one field, which is NULL then.
+    // A blank line is a row only if rows have one field, which is then NULL.
     rows
       .filter(({ fields: found }) => width === 1 || found.length > 1 || found[0] !== null)
       .map((row) => csvRow(row, width, empty));
@@ -152,7 +152,7 @@ function jsonRows(text: Text): FileRows {
   return { format: 'json', separator: null, header: null, fields, beginning, rows: rows() };
 }
 
-/** Objects as documents. Numbers keep what they say: a fraction, or more digits than JavaScript has. */
+/** Objects as documents. Numbers stay exact: fractions, and more digits than JavaScript has. */
 function documentRows(text: Text): FileRows {
   const reader = new JsonReader({ mostCharacters: ROW_CHARACTERS, revive: typedNumber });
   const rowsOf = (rows: readonly JsonRow[]): readonly ImportedRow[] =>
@@ -173,7 +173,7 @@ function jsonRow(
 ): ImportedRow {
   const other = Object.keys(value).find((name) => !known.has(name));
   if (other !== undefined)
-    throw new BrokenText(line, `has a member ${other}, which no object at the beginning of the file has`);
+    throw new BrokenText(line, `has a member ${other}, which the objects at the beginning of the file do not have`);
   const values = fields.map((name) => (Object.hasOwn(value, name) ? value[name] : null));
   return { line, values, characters };
 }
@@ -183,7 +183,7 @@ function assertFields(fields: readonly string[], { isAll }: Pick<Text, 'isAll'>)
   if (fields.length > MOST_FIELDS) throw invalidField('file', `has more than ${MOST_FIELDS} fields`);
 }
 
-/** UTF-8, or UTF-16 with a byte order mark. Throws BrokenText for bytes that are none. */
+/** UTF-8, or UTF-16 with a byte order mark. Throws BrokenText for other bytes. */
 async function* decoded(file: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
   let decoder: TextDecoder | null = null;
   let line = 1;
@@ -195,7 +195,7 @@ async function* decoded(file: AsyncIterable<Uint8Array>): AsyncGenerator<string>
       for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', at + 1)) line++;
       return text;
     } catch {
-      throw new BrokenText(line, 'is not UTF-8 from about here on: save the file as UTF-8');
+      throw new BrokenText(line, 'is not UTF-8 (from about here): save the file as UTF-8');
     }
   };
   for await (const piece of file) {

@@ -11,7 +11,7 @@ export const COLUMN_KINDS = [
 export type ColumnKind = (typeof COLUMN_KINDS)[number];
 
 const SEPARATORS = [',', ';', '\t', '|'] as const;
-/** The most characters of one row. */
+/** Maximum characters of one row. */
 export const ROW_CHARACTERS = 4 * 2 ** 20;
 
 const PATTERNS: readonly (readonly [ColumnKind, RegExp])[] = [
@@ -28,7 +28,7 @@ export function formatOf(beginning: string): ImportFormat {
   return /^\s*[[{]/.test(beginning) ? 'json' : 'csv';
 }
 
-/** The separator that gives the most columns in rows of one length. */
+/** The separator that gives the most columns, with the same number in each row. */
 export function separatorOf(beginning: string): string {
   const scores = SEPARATORS.map((separator) => {
     const rows = rowsOf(beginning, separator);
@@ -40,7 +40,7 @@ export function separatorOf(beginning: string): string {
   return best === undefined || best.score === 0 ? ',' : best.separator;
 }
 
-/** Rows that are complete in the beginning of a file; a fault ends them. */
+/** The complete rows at the beginning of a file, up to the first fault. */
 function rowsOf(beginning: string, separator: string): readonly CsvRow[] {
   const reader = new CsvReader({ separator, mostCharacters: ROW_CHARACTERS });
   try {
@@ -65,7 +65,7 @@ export function hasHeader([first, ...below]: readonly CsvRow[]): boolean {
 
 const isName = (name: string) => !PATTERNS.some(([, pattern]) => pattern.test(name));
 
-/** The type that all of these values have; NULL has any. */
+/** The common type of these values; NULL fits any type. */
 export function kindOf(values: readonly unknown[]): ColumnKind {
   const kinds = new Set(values.filter((value) => value !== null && value !== '').map(kindOfValue));
   if (kinds.size === 1) return [...kinds][0] as ColumnKind;

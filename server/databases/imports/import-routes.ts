@@ -16,11 +16,11 @@ export function importRoutes({ imports }: { readonly imports: Imports }): Route[
       name: 'importDatabaseRows',
       livesOn: 'host',
       tag: 'databases',
-      summary: 'Add the rows of a CSV or JSON file to a table, which is made if it is not there',
+      summary: 'Add the rows of a CSV or JSON file to a table, which is created if it does not exist',
       description:
         'One transaction: if a row cannot be stored, nothing is imported, and `lines` of the error has the first of ' +
-        'them. Separator, header and the types of a new table are guessed from the beginning of the file. JSON into a ' +
-        'collection is Extended JSON, whose documents are stored as they are.',
+        'them. Separator, header and the types of a new table are guessed from the beginning of the file. JSON for a ' +
+        'collection is Extended JSON, stored unchanged.',
       permission: 'databases:write',
       params: DatabasePath,
       consumes: 'multipart',
@@ -65,7 +65,7 @@ function choicesOf(text = '{}'): Readonly<Record<string, FieldChoice>> {
   } catch {
     throw invalidField('columns', 'is not JSON');
   }
-  if (!isObject(found)) throw invalidField('columns', 'must be an object by the fields of the file');
+  if (!isObject(found)) throw invalidField('columns', 'must be an object whose members are fields of the file');
   for (const [field, choice] of Object.entries(found)) if (!isChoice(choice)) throw wrongChoice(field);
   return found as Readonly<Record<string, FieldChoice>>;
 }

@@ -8,7 +8,7 @@ const MAX_COLUMNS_CHARACTERS = 12_000;
 export const SAMPLE_ROWS = 20;
 
 export const ImportQuery = Type.Object({
-  table: Type.String({ minLength: 1, maxLength: MAX_NAME, description: 'Made if it is not there' }),
+  table: Type.String({ minLength: 1, maxLength: MAX_NAME, description: 'Created if it does not exist' }),
   schema: Type.Optional(
     Type.String({ maxLength: MAX_NAME, description: 'Default: the first table of that name' }),
   ),
@@ -16,18 +16,18 @@ export const ImportQuery = Type.Object({
     Type.String({
       enum: [...IMPORT_FORMATS],
       description:
-        '`csv`, or `json`: a list of objects, or one after another. Default: by the first character',
+        '`csv`, or `json`: a list of objects, or one after another. Default: detected by the first character',
     }),
   ),
   separator: Type.Optional(
     Type.String({
       minLength: 1,
       maxLength: 1,
-      description: 'Default: the one of `,`, `;`, tab and `|` that fits',
+      description: 'Default: detected among `,`, `;`, tab and `|`',
     }),
   ),
   header: Type.Optional(
-    Type.Boolean({ description: 'Whether the first row has the names. Default: whether it looks like it' }),
+    Type.Boolean({ description: 'Whether the first row contains the column names. Default: detected' }),
   ),
   empty: Type.Optional(
     Type.String({
@@ -48,7 +48,7 @@ export const ImportQuery = Type.Object({
   dry_run: Type.Optional(
     Type.Boolean({
       default: false,
-      description: 'true: only says what would be done; the beginning of the file is enough',
+      description: 'true: only returns what would be imported; the beginning of the file is enough',
     }),
   ),
 });
@@ -65,7 +65,7 @@ const Column = namedObject('DatabaseImportColumn', {
   field: Type.String({ description: 'Name in the file' }),
   name: Type.Union([Type.String(), Type.Null()], { description: 'Column of the table; null: left out' }),
   type: Type.Union([Type.String({ enum: [...COLUMN_KINDS] }), Type.Null()], {
-    description: 'null: the table is there, and its own type is used',
+    description: 'null: the table exists, and its own type is used',
   }),
 });
 export type ImportColumn = Static<typeof Column>;

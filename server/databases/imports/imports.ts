@@ -1,4 +1,4 @@
-/** Rows of a CSV or JSON file, added to a table in one transaction: a new one, or one that is there. */
+/** Rows of a CSV or JSON file, added to a new or existing table in one transaction. */
 import type { Principal } from '../../calls/principal.ts';
 import { AppError, invalidField } from '../../platform/errors.ts';
 import { type InsertBatch, type RefusedRow, RowsRefused, type Table, TableLeft } from '../engine.ts';
@@ -28,7 +28,7 @@ export interface ImportAsk extends SourceAsk {
   readonly table: string;
   readonly schema?: string | undefined;
   readonly columns: Readonly<Record<string, FieldChoice>>;
-  /** Only reads the beginning, and says what would be done. */
+  /** Only reads the beginning, and returns the plan of the import. */
   readonly isDry: boolean;
 }
 
@@ -45,13 +45,13 @@ interface Plan {
   readonly columns: readonly (ImportColumn & { readonly convert: Convert })[];
 }
 
-/** Rows of one statement, and their values, at most. */
+/** Maximum rows of one statement, and maximum values. */
 const BATCH_ROWS = 500;
 const BATCH_VALUES = 20_000;
 const BATCH_CHARACTERS = 512 * 1024;
-/** Bad lines in the text of the error. */
+/** Maximum bad lines in the error message. */
 const TOLD_LINES = 5;
-/** Values that are looked at for the type of a column. */
+/** Number of values used to guess the type of a column. */
 const GUESSED_ROWS = 5000;
 
 export class Imports {
@@ -63,7 +63,7 @@ export class Imports {
 
   /**
    * Adds all rows of the file, or none. Throws `load_failed` with the lines that cannot be stored (`lines`),
-   * `invalid_request` for a table or column that is not there, and the errors of Queries.run().
+   * `invalid_request` for a table or column that does not exist, and the errors of Queries.run().
    */
   run(principal: Principal, databaseId: string, { file, ask, signal }: Given): Promise<ImportedTable> {
     const work = (either: AbortSignal) => this.#run(principal, databaseId, { file, ask, signal: either });
@@ -132,7 +132,7 @@ export class Imports {
 type Source = Awaited<ReturnType<typeof readRows>>;
 type Found = Awaited<ReturnType<Rows['importing']>>;
 
-/** Throws `invalid_request` for a field or column that is not there. */
+/** Throws `invalid_request` for a field or column that does not exist. */
 function planOf(
   { fields, beginning, isWhole = false }: Source,
   { columns: chosen, table: name }: ImportAsk,
@@ -142,7 +142,7 @@ function planOf(
   const unknown = Object.keys(chosen).find((field) => !fields.includes(field));
   if (unknown !== undefined) throw invalidField('columns', `the file has no field ${unknown}`);
   if (isWhole && Object.keys(chosen).length > 0)
-    throw invalidField('columns', 'are for a file of columns: documents are stored as they are');
+    throw invalidField('columns', 'apply only to files with columns: documents are stored unchanged');
   const guessed = beginning.slice(0, GUESSED_ROWS);
   const present = new Map(table?.columns.map((column) => [column.name, column]));
   const columns = fields.map((field, at) => {
@@ -165,7 +165,7 @@ function planOf(
   });
   const names = columns.flatMap((column) => column.name ?? []);
   const twice = names.find((one, at) => names.indexOf(one) !== at);
-  if (twice !== undefined) throw invalidField('columns', `${twice} is there twice`);
+  if (twice !== undefined) throw invalidField('columns', `${twice} occurs twice`);
   const made: Table = table ?? {
     ...NEW_TABLE,
     name,
@@ -195,7 +195,7 @@ interface Batching extends Pick<Plan, 'columns'> {
   readonly lines: LastLines;
 }
 
-/** Engines pass on only errors that callers know. */
+/** Engines only pass on errors known to callers. */
 async function* readable<T>(rows: AsyncIterable<T>): AsyncGenerator<T> {
   try {
     yield* rows;
@@ -231,10 +231,10 @@ async function* batchesOf(
   if (values.length > 0) yield taken();
 }
 
-/** The error, which also says that the new table is still there. */
+/** The error, which also says that the new table still exists. */
 function withTable(error: unknown, table: string): unknown {
   if (!(error instanceof AppError)) return error;
-  const left = `The new table ${table} could not be removed again: it is there, without rows`;
+  const left = `The new table ${table} could not be removed again: it exists, without rows`;
   const hint = `Drop the table ${table}, then repeat the import`;
   return new AppError(error.code, `${error.message}. ${left}`, {
     hint,
@@ -255,7 +255,7 @@ function refused(lines: readonly { readonly line: number; readonly reason: strin
   const told = lines.slice(0, TOLD_LINES).map(({ line, reason }) => `Line ${line}: ${reason}`);
   const more = lines.length > TOLD_LINES ? `; and ${lines.length - TOLD_LINES} more` : '';
   return new AppError('load_failed', `${told.join('; ')}${more}. Nothing was imported`, {
-    hint: 'Mend the line in the file, choose another type for its column, or leave the column out',
+    hint: 'Correct the line in the file, choose another type for its column, or leave the column out',
     extra: { lines },
   });
 }

@@ -2,7 +2,7 @@
 import { BrokenText } from './csv-reader.ts';
 
 export interface JsonRow {
-  /** Line of the text in which it begins, from 1. */
+  /** The line where it begins, from 1. */
   readonly line: number;
   readonly value: Readonly<Record<string, unknown>>;
   readonly characters: number;
@@ -11,7 +11,7 @@ export interface JsonRow {
 type Revive = (key: string, value: unknown, context?: { source?: string }) => unknown;
 
 const BLANK = /[\s,[\]]/;
-/** Numbers that a reviver may change, and perhaps text that looks like them. */
+/** Matches numbers that a reviver may change, and perhaps similar text. */
 const SPECIAL = /\d{16}|\d[.eE]/;
 /** A reviver is called for each value, which takes 2 s for 4 MiB of them; without one it is 35 ms. */
 const MOST_REVIVED = 50_000;
@@ -30,7 +30,7 @@ export class JsonReader {
   #lists = 0;
   #listLine = 1;
 
-  /** `revive`: as of JSON.parse(). */
+  /** `revive`: the reviver of JSON.parse(). */
   constructor({ mostCharacters, revive = exact }: { mostCharacters: number; revive?: Revive }) {
     this.#mostCharacters = mostCharacters;
     this.#revive = revive;
@@ -124,7 +124,7 @@ export function typedNumber(
 }
 
 const INT64 = 2n ** 63n;
-/** With a sign. Longer ones, of up to 4 million digits, are not made a BigInt. */
+/** Length with the sign. Longer numbers, of up to 4 million digits, are not converted to BigInt. */
 const INT64_CHARACTERS = 20;
 
 function largeNumber(digits: string): unknown {

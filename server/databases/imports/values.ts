@@ -7,24 +7,24 @@ export type Convert = (value: unknown) => unknown;
 export interface ImportTraits {
   /** Whether a time may have a zone; else it is stored in UTC without one. */
   readonly hasZones: boolean;
-  /** Converts for tables that take any value of any field; missing: columns have types. */
+  /** Converts values for tables without column types; missing: columns have types. */
   readonly convert?: (kind: ColumnKind, name: string) => Convert;
 }
 
 const BYTES = /^\\x((?:[0-9a-fA-F]{2})*)$/;
 const ZONED = /(?:Z|[+-]\d\d(?::?\d\d)?)$/;
 
-/** null: the column of a table that is there, which takes what it can. */
+/** null: a column of an existing table, which accepts the values it can. */
 export function converterOf(kind: ColumnKind | null, { hasZones }: ImportTraits): Convert {
   if (kind === 'bytes') return asBytes;
   if (kind === 'boolean') return asBoolean;
   if (kind === 'timestamp' && !hasZones) return inUtc;
-  // Nothing between two separators is no number and no date.
+  // An empty field is neither a number nor a date.
   if (kind !== null && kind !== 'text') return (value) => (value === '' ? null : value);
   return (value) => value;
 }
 
-/** Takes bytes as exports write them. Other values are left to the engine, which refuses them. */
+/** Reads bytes as exports write them. Other values are passed to the engine, which refuses them. */
 function asBytes(value: unknown): unknown {
   const digits = typeof value === 'string' ? BYTES.exec(value)?.[1] : undefined;
   if (digits !== undefined) return { base64: Buffer.from(digits, 'hex').toString('base64') };

@@ -56,7 +56,7 @@ export interface SamplerDeps {
 /** Totals of an engine over all its databases since Cloudlet started. */
 export interface EngineWork {
   statements: number;
-  /** At the last sample. */
+  /** Values at the last sample. */
   connections: number;
 }
 
@@ -84,7 +84,7 @@ export class Sampler {
     this.#startedAt = deps.clock.now();
   }
 
-  /** To be called every FINE_STEP seconds. */
+  /** Call it every FINE_STEP seconds. */
   async tick(): Promise<void> {
     const { clock, store } = this.#deps;
     this.#counts = await store.counts();

@@ -1,4 +1,4 @@
-/** Files that are no dump of the database's engine, as their first bytes tell. */
+/** Recognizes, by the first bytes, files that are not dumps of the database's engine. */
 import { type EngineName, LoadFailed } from '../engine.ts';
 import type { EngineDescription } from '../engine-description.ts';
 
@@ -6,23 +6,23 @@ const HEAD_BYTES = 256;
 
 type About = Pick<EngineDescription, 'name' | 'title' | 'dumpBegins'>;
 
-/** Files that people upload in place of a dump, and what they are. */
+/** Files that people upload instead of a dump, and how they are recognized. */
 const OTHERS: readonly (readonly [RegExp, string])[] = [
   [
     /^\s*<(?:!doctype html|html)\b/i,
-    'is a web page, not a dump: the address that it came from may ask for a log-in',
+    'is a web page, not a dump: its address may require a login',
   ],
-  [/^version https:\/\/git-lfs\./, 'is a pointer of Git LFS: fetch its content with `git lfs pull`'],
+  [/^version https:\/\/git-lfs\./, 'is a Git LFS pointer: download its content with `git lfs pull`'],
   [
     /^(?:Error|pg_dump: error|mysqldump: Got error|mysqldump: Error|bash: )/,
-    'is the message of a program that failed, not a dump',
+    'is the error message of a program, not a dump',
   ],
   [/^USE \[|^\s*\/\*{6} Object: /, 'is a script for SQL Server, which no engine here loads'],
 ];
 
 /**
  * The pieces. Throws LoadFailed for a dump of another engine, with the engine to create a database of, and
- * for what is no dump of any.
+ * for a file that is not a dump of any engine.
  */
 export async function* ofEngine(
   engine: EngineName,

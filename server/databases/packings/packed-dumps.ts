@@ -8,7 +8,7 @@ import { zippedFile } from './zipped-file.ts';
 interface Packing {
   readonly name: string;
   readonly magic: Buffer;
-  /** Missing: it cannot be unpacked here, or `open` does. */
+  /** Missing: the format cannot be unpacked here, or `open` unpacks it. */
   readonly unpack?: () => Duplex | Promise<Duplex>;
   /** Takes one file out of an archive. */
   readonly open?: (pieces: AsyncGenerator<Uint8Array>) => AsyncGenerator<Uint8Array>;

@@ -7,9 +7,9 @@ import { LoadFailed } from '../engine.ts';
 interface Unpacking {
   readonly program: string;
   readonly words: readonly string[];
-  /** The Debian package that has it. */
+  /** The Debian package of the program. */
   readonly inPackage: string;
-  /** For the user, without it. */
+  /** Command for users, if the program is missing. */
   readonly command: string;
 }
 

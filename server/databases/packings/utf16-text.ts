@@ -7,8 +7,8 @@ const HEAD_BYTES = 4;
 const BEYOND_ASCII = /[^\x00-\x7f]/;
 
 /**
- * The pieces; those of text in UTF-16 in UTF-8. Throws LoadFailed for characters beyond ASCII in it:
- * PowerShell reads what a program writes in the encoding of the console, so they may be others.
+ * The pieces, with UTF-16 converted to UTF-8. Throws LoadFailed for UTF-16 with characters beyond ASCII:
+ * PowerShell decodes a program's output in the console's encoding, so they may be wrong.
  */
 export async function* inUtf8(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   const source = pieces[Symbol.asyncIterator]();
@@ -29,7 +29,10 @@ export async function* inUtf8(pieces: AsyncIterable<Uint8Array>): AsyncGenerator
   }
 }
 
-/** By the byte order mark, or two characters of ASCII, each with its NUL; null: another encoding. */
+/**
+ * Detects UTF-16 by its byte order mark, or by two ASCII characters, each with its NUL; null: another
+ * encoding.
+ */
 function labelOf(head: Buffer): 'utf-16le' | 'utf-16be' | null {
   const mark = head.subarray(0, 2).toString('hex');
   if (mark === 'fffe') return 'utf-16le';

@@ -71,7 +71,7 @@ function assertReadable({ isEncrypted, method, isStreamed, packedBytes }: Header
   const isStored = method === STORED && !isStreamed && packedBytes !== FAR_SIZE;
   if (method !== DEFLATED && !isStored)
     throw new LoadFailed(
-      'The zip archive is packed in a way that is not read here: unpack it first (`unzip FILE`)',
+      'The zip archive uses an unsupported compression: unpack it first (`unzip FILE`)',
     );
 }
 
@@ -99,7 +99,7 @@ async function descriptorCrc(reader: Reader): Promise<number> {
   const first = (await reader.take(4)).readUInt32LE(0);
   const crc = first === DESCRIPTOR ? (await reader.take(4)).readUInt32LE(0) : first;
   const sizes = await reader.peek(12);
-  // ZIP64 has sizes of 8 bytes; what follows them shows which these are.
+  // ZIP64 has sizes of 8 bytes; the next signature shows whether they are used.
   const isNear = sizes.length < 12 || sizes.toString('latin1', 8, 10) === 'PK';
   await reader.take(isNear ? 8 : 16);
   return crc;
@@ -110,7 +110,7 @@ async function* contentOf(header: Header, reader: Reader): AsyncGenerator<Uint8A
   else yield* reader.through(header.packedBytes);
 }
 
-/** Deflate has its own end; what was read beyond it goes back. */
+/** Deflate marks its own end; bytes read beyond it are pushed back. */
 async function* inflated(reader: Reader): AsyncGenerator<Uint8Array> {
   const inflate = createInflateRaw();
   let failure: unknown = null;
@@ -161,7 +161,7 @@ class Reader {
     this.#source = source;
   }
 
-  /** The next bytes as they come; null: none. */
+  /** The next bytes as they arrive; null: the end. */
   async piece(): Promise<Buffer | null> {
     if (this.#rest.length === 0 && !(await this.#more())) return null;
     const piece = this.#rest;

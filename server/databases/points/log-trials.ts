@@ -95,7 +95,7 @@ async function tryOne(
   try {
     const { databases, tables, rows, to } = await of.tryToEnd(copy, new AbortController().signal);
     if (to + RECORD_BYTES < reach.to)
-      throw new Error(`the log of ${server} is replayed up to ${to} only, and goes on to ${reach.to}`);
+      throw new Error(`the log of ${server} is replayed up to ${to} only, and continues to ${reach.to}`);
     const had = `${plural(databases, 'database')}, ${plural(tables, 'table')} and ${plural(rows, 'row')} read`;
     return { said: `${server} as of the end of its log, ${formatTime(reach.at)} UTC: ${had}` };
   } catch (error) {

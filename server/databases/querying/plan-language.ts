@@ -1,5 +1,5 @@
 /**
- * How an engine says what it would do for a statement, in one shape for all. Each engine has its own in its
+ * The query plans of engines in one common shape. Each engine has its own in its
  * folder (`plans` of its description).
  */
 import type { Query } from '../engine.ts';
@@ -36,7 +36,7 @@ export interface PlanLanguage {
 
 type Members = Readonly<Record<string, unknown>>;
 
-/** The value as the members of an object; empty if it is none. */
+/** The members of the value if it is an object; else empty. */
 export function membersOf(value: unknown): Members {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Members) : {};
 }
@@ -46,7 +46,7 @@ export function numberOrNull(value: unknown): number | null {
   return typeof number === 'number' && Number.isFinite(number) ? number : null;
 }
 
-/** Members that are shown as text; what is empty or an object has none. */
+/** Members that are shown as text; an empty one or an object is not. */
 export function detailsOf(members: Members, without: ReadonlySet<string>): PlanStep['details'] {
   return Object.entries(members).flatMap(([name, value]) => {
     const list = Array.isArray(value) ? value : [value];

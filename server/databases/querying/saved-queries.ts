@@ -84,7 +84,7 @@ function tooMany(): AppError {
 }
 
 function tooLarge(): AppError {
-  return new AppError('quota_exceeded', 'Your saved queries have at most 8 MiB together', {
+  return new AppError('quota_exceeded', 'Your saved queries together may have at most 8 MiB', {
     hint: 'Delete those that you no longer need',
   });
 }

@@ -29,7 +29,7 @@ export function savedRoutes({ savedQueries }: { readonly savedQueries: SavedQuer
       name: 'saveQuery',
       audit: { detail: ['name'] },
       tag: 'databases',
-      summary: 'Save a query under a name, or replace the one of that name',
+      summary: 'Save a query under a name, replacing an earlier one of that name',
       description: 'Saves the text and runs nothing. At most 200 in a database; they are deleted with it.',
       permission: 'databases:write',
       params: DatabasePath,

@@ -33,7 +33,7 @@ export class SavedSql {
     return this.#reads.get(`${SELECT} WHERE database_id = ? AND name = ?`, databaseId, name);
   }
 
-  /** `bytes`: more than now. Refuses if all saved queries of the account would exceed `most` bytes. */
+  /** `bytes`: the growth. Refuses if all saved queries of the account would exceed `most` bytes. */
   expectRoom(accountId: number, bytes: number, most: number): Statement {
     return {
       sql: `UPDATE accounts SET id = id WHERE id = ? AND ? >= ? +

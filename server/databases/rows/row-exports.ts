@@ -21,7 +21,7 @@ interface Wanted {
   readonly schema?: string | undefined;
   readonly format: ExportFormat;
   readonly signal: AbortSignal;
-  /** Called before the first bytes, and gives what takes them one after another. */
+  /** Called before the first bytes; returns their receiver. */
   readonly open: (about: RowExport) => (bytes: Uint8Array) => Promise<void>;
 }
 
@@ -67,7 +67,7 @@ export class RowExports {
 
   /**
    * Resolves when the last bytes have been taken. Throws the errors of Queries.scan(), and when the database
-   * is deleted meanwhile; if `open` was called by then, its receiver has only a part.
+   * is deleted meanwhile; if `open` was called by then, its receiver got only a part.
    */
   async send(
     principal: Principal,
@@ -115,7 +115,7 @@ function cell(value: unknown): string {
   return QUOTED.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-/** The fields of a document in the order of the names. Throws when a document has others by now. */
+/** The fields of a document in the order of the names. Throws if a document has new fields. */
 function cellsOf(row: Row, { language: { documents }, names, known }: About): readonly string[] {
   if (documents === undefined) return row.map(cell);
   const document = row[0] as Readonly<Record<string, unknown>>;

@@ -34,9 +34,9 @@ export interface RowsAsk {
   /** Missing: all. */
   readonly limit?: number;
   readonly skip: number;
-  /** A filter in the engine's own language, as well as `filter`; only of collections. */
+  /** A filter in the engine's own language, in addition to `filter`; only for collections. */
   readonly match?: RowValues | undefined;
-  /** The values of the key of the row before the page; only in the order of the key, of collections. */
+  /** The key of the row before the page; only for collections in key order. */
   readonly after?: readonly unknown[] | undefined;
 }
 
@@ -65,9 +65,9 @@ export interface RowLanguage {
   read(table: Table, ask: RowsAsk): RowStatement;
   /** Counts the filtered rows: one row with one number. */
   count(table: Table, ask: Pick<RowsAsk, 'filter' | 'match'>): RowStatement;
-  /** Statements that continue a page which read() with `after` does not fill; missing: none. */
+  /** Statements that fill up a page if read() with `after` finds too few rows; missing: none. */
   further?(table: Table, ask: RowsAsk): readonly RowStatement[];
-  /** The values of the key of a row, for `after`; null or missing: pages of this order are by `skip`. */
+  /** The key of a row, for `after`; null or missing: this order is paged by `skip`. */
   keyValues?(table: Table, row: readonly unknown[], ask: RowsAsk): readonly unknown[] | null;
   /** The result of read(), with bytes as objects. */
   present(table: Table, result: FoundRows): FoundRows;
@@ -77,14 +77,14 @@ export interface RowLanguage {
   keyOf(table: Table): readonly string[];
   /** One INSERT that makes the row again, without a line end; the row as present() gives it. */
   insertText?(table: Table, row: readonly unknown[]): string;
-  /** Where each row is a document, in one column; missing: rows have columns. */
+  /** Whether each row is one column with a document; missing: rows have columns. */
   readonly documents?: DocumentLanguage;
   readonly importTraits: ImportTraits;
-  /** Whether values of the column are bytes as a rule. */
+  /** Whether the column usually has bytes. */
   takesBytes(column: Table['columns'][number]): boolean;
   /** Stores rows of these columns. */
   insertRows(table: Table, names: readonly string[], rows: readonly (readonly unknown[])[]): RowStatement;
-  /** Makes the table, whose columns have these types. */
+  /** Creates the table with columns of these types. */
   createTable(table: Table, kinds: readonly ColumnKind[]): RowStatement['statement'];
   dropTable(table: Table): RowStatement['statement'];
 }
@@ -92,9 +92,9 @@ export interface RowLanguage {
 export interface DocumentLanguage {
   /** Finds the names of the fields of all documents: rows with one name. */
   names(table: Table): RowStatement;
-  /** A value of a document as text of a file of columns; null: the document has no such field. */
+  /** A value of a document as text of a CSV field; null: the document does not have the field. */
   textOf(value: unknown): string | null;
-  /** Stores documents as they are. */
+  /** Stores documents unchanged. */
   insert(table: Table, documents: readonly unknown[]): RowStatement;
 }
 

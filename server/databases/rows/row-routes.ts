@@ -85,7 +85,7 @@ function exportRoute(rowExports: RowExports): Route {
     tag: 'databases',
     summary: 'Download all rows of a table as CSV, JSON lines or SQL',
     description:
-      'One snapshot, in the order of the key where the table has one, for at most an hour. Documents are Extended ' +
+      'The rows are one snapshot, in the order of the key if the table has one; reading may take an hour. Documents are Extended ' +
       'JSON lines, or CSV with a column for each field. If it fails midway, the ' +
       'connection closes before the end of the response.',
     permission: 'databases:write',
@@ -101,7 +101,7 @@ function exportRoute(rowExports: RowExports): Route {
 
 type ExportInput = RouteInput<{ database_id: string }, RowsExportQuery, unknown>;
 
-/** A client must not take what was cut off as complete: the connection closes without the last chunk. */
+/** A client must not take a truncated file as complete: the connection closes without the last chunk. */
 async function send(rowExports: RowExports, { principal, params, query, request, reply }: ExportInput) {
   const { table, schema, format = 'csv' } = query;
   const { raw } = reply;

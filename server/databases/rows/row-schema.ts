@@ -38,7 +38,7 @@ export const RowsQuery = namedObject('DatabaseRowsQuery', {
       {},
       {
         additionalProperties: true,
-        description: 'Of a collection: a filter of MongoDB as Extended JSON, as well as `filter`',
+        description: 'For a collection: a MongoDB filter as Extended JSON, in addition to `filter`',
       },
     ),
   ),
@@ -50,7 +50,7 @@ export const RowsQuery = namedObject('DatabaseRowsQuery', {
   after: Type.Optional(
     Type.Array(Type.Unknown(), {
       maxItems: MAX_FILTERS,
-      description: '`next` of the page before, however many pages those were; only in the order of the key',
+      description: '`next` of the previous page; only in the order of the key',
     }),
   ),
   count: Type.Optional(
@@ -95,7 +95,7 @@ export const Rows = namedObject('DatabaseRows', {
   ),
   rows: Type.Array(Type.Array(Type.Unknown()), {
     description:
-      'Bytes are `{"base64": "…"}`. Numbers that JSON cannot hold, JSON, dates and all else are text, exactly. Of a ' +
+      'Bytes are `{"base64": "…"}`. Numbers that JSON cannot hold, JSON, dates and all other values are exact text. For a ' +
       'collection: the document as Extended JSON with its types, or only its `_id` above 256 KiB, and its bytes',
   }),
   key: Type.Array(Type.String(), {

@@ -95,7 +95,7 @@ export class Rows {
     };
   }
 
-  /** The rows that follow those of a page by key, which its statement alone did not find. */
+  /** The following rows of a page by key that its statement alone did not find. */
   async #further(
     run: (one: RowStatement, maxBytes: number) => Promise<QueryResponse>,
     { language, table, ask }: { language: RowLanguage; table: Table; ask: RowsAsk },
@@ -127,10 +127,10 @@ export class Rows {
     if (table.type === 'view')
       throw invalidField('table', `${table.name} is a view, whose rows are read-only`);
     if (needsKey && language.keyOf(table).length === 0)
-      throw invalidField('table', `${table.name} has no primary key: nothing tells its rows apart`);
+      throw invalidField('table', `${table.name} has no primary key: its rows cannot be identified`);
     // A misspelled member would otherwise insert an empty row.
     if (changes.some(({ action, values }) => action === 'insert' && values === undefined))
-      throw invalidField('values', 'is missing: an insert without values, of defaults only, has {}');
+      throw invalidField('values', 'is missing: use {} to insert a row of defaults only');
     const statements = changes.map((change) => language.change(table, change));
     if (input.dry_run !== true)
       await this.#deps.queries.change(principal, databaseId, { statements, signal });
@@ -140,7 +140,7 @@ export class Rows {
     };
   }
 
-  /** The table, its language, and a function that gives all rows of it in one snapshot. */
+  /** The table, its language, and a function that reads all its rows in one snapshot. */
   async exported(
     principal: Principal,
     databaseId: string,
@@ -160,7 +160,7 @@ export class Rows {
       const call = { input: bodyOf(about, language.documents.names(table)), signal };
       const found = (await this.#deps.queries.run(principal, databaseId, call)).toJSON();
       if (found.truncated)
-        throw invalidField('format', 'has no room for so many different fields: use jsonl');
+        throw invalidField('format', 'has too many different fields for columns: use jsonl');
       return found.rows.map(([name]) => String(name));
     };
     return { table, language, names, rows };
@@ -176,7 +176,7 @@ export class Rows {
     if (table?.type === 'view')
       throw invalidField('table', `${table.name} is a view, whose rows are read-only`);
     if (table === undefined && input.schema !== undefined)
-      throw invalidField('schema', 'is only for a table that is there: a new one is in the default schema');
+      throw invalidField('schema', 'is only for an existing table: a new one is in the default schema');
     return { language: about.rows, table };
   }
 

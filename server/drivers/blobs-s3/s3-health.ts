@@ -46,7 +46,7 @@ export class S3Health {
     this.#deps.alarms.clear(UNREACHABLE);
   }
 
-  /** Something was stored. */
+  /** After a successful write. */
   stored(): void {
     this.recovered();
     this.#deps.alarms.clear(FULL);

@@ -1,4 +1,4 @@
-/** An engine whose databases are children, as its base knows it. */
+/** An engine whose databases are child processes, as seen by its base class. */
 import type { InsertBatch } from '../../databases/engine.ts';
 import type { ChildProgram } from './child-host.ts';
 import type { LoadedKind } from './load-file.ts';

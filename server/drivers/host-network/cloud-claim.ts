@@ -59,14 +59,14 @@ export class CloudClaim {
     return text.slice(0, MAX_COMMENT);
   }
 
-  /** False: this host does not let us, and rules that name us would be taken for those of a dead cloud. */
+  /** False: this host does not allow it; rules with our name would then look like those of a dead cloud. */
   async hold(): Promise<boolean> {
     const { cloudId, uidBase } = this.#deps;
     this.#socket ??= listenAt(`\0cloudlet/${cloudId}/${uidBase}/${this.token}`);
     return (await this.#socket) !== null;
   }
 
-  /** To be called once the rules are gone. */
+  /** Call it once the rules are gone. */
   async close(): Promise<void> {
     (await this.#socket)?.close();
   }

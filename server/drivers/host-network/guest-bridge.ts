@@ -153,7 +153,7 @@ export class GuestBridge {
   }
 
   #resolvers(): string[] {
-    // A name server on this host's own loopback is none to a guest.
+    // A guest cannot reach a name server on this host's loopback.
     return routableResolvers();
   }
 }

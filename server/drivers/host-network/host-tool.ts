@@ -6,7 +6,7 @@ import { hostPath, startProgram } from '../../platform/host/host-programs.ts';
 const LIMIT_MS = 10_000;
 const MAX_OUTPUT = 1024 * 1024;
 
-/** A program of the host failed, or is not there. */
+/** A program of the host failed, or is not installed. */
 export class HostToolError extends Error {
   readonly isMissing: boolean;
 

@@ -72,7 +72,8 @@ export const NEUTRAL = '127.1.0.0';
 /** Resolves with null once the server listens, else with the error. No later error ends the process. */
 export function listenAt(server: Server, { address, port }: Endpoint): Promise<NodeJS.ErrnoException | null> {
   return new Promise((resolve) => {
-    // Also of accepting a later connection, as when no file descriptor is left: that client is not served.
+    // Also an error of accepting a later connection, such as no free file descriptor: that client is not
+    // served.
     server.on('error', resolve);
     server.listen({ host: address, port, exclusive: true }, () => resolve(null));
   });

@@ -252,7 +252,7 @@ export class IngressRun {
     return this.#isAlive;
   }
 
-  /** Aborts when the run is over. */
+  /** Aborts when the run has ended. */
   get signal(): AbortSignal {
     return this.#end.signal;
   }
@@ -261,7 +261,7 @@ export class IngressRun {
     return this.#answered.has(guestPort);
   }
 
-  /** To be called at a guest's first byte on a connection. */
+  /** Call it at a guest's first byte on a connection. */
   answered(guestPort: number): void {
     this.#answered.add(guestPort);
     if (this.#isAlive || this.#end.signal.aborted) return;

@@ -68,7 +68,10 @@ export interface OwnServer {
 
 type Found = { readonly version: string } | NoPrograms;
 
-/** By the programs that were found, what these cannot do, and why the last start of the server failed. */
+/**
+ * Depends on the programs that were found, on what they cannot do, and on why the last start of the server
+ * failed.
+ */
 export function readinessOf(
   found: Found,
   problem: AppError | null,

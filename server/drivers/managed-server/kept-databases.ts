@@ -12,7 +12,7 @@ export interface KeptDatabase {
   readonly access: Access;
   /** Whether the server was brought to that. */
   readonly isApplied: boolean;
-  /** Its own bytes at the last query. */
+  /** The database's own bytes at the last query. */
   readonly ownBytes: number;
   /** The database is still being moved here. */
   readonly isMoving?: boolean;

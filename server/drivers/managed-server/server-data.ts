@@ -8,7 +8,7 @@ import type { ForeignProgram } from '../host-process/foreign-program.ts';
 import type { HostProcesses } from '../host-process/host-processes.ts';
 import type { ServerFolders } from './managed-server.ts';
 
-/** In the keeper. */
+/** A file in the keeper's folder. */
 const SERIES = 'series';
 
 /** Path of a server's folder in the data directory, for messages: `databases/mysql/accounts/7/home`. */

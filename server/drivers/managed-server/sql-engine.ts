@@ -119,7 +119,7 @@ export abstract class SqlEngine<Admin, L extends AdminLinks<Admin>> implements A
     this.#parts = parts;
     this.dumpFormats = parts.dumpFormats;
     const { on, logs, warn, watched, isGuest } = parts;
-    // On its own server, an account harms nobody else.
+    // An account with its own server cannot harm others.
     this.#watchdog = isGuest ? new Watchdog({ ...on, logs, warn, watched }) : null;
   }
 

@@ -1,6 +1,6 @@
 /**
  * Stores batches over one connection to PostgreSQL: all commits of a batch in one transaction, or, when a
- * rule refuses one, each in a savepoint of its own. READ COMMITTED is enough, because every rule is an
+ * rule refuses one, each in its own savepoint. READ COMMITTED is enough, because every rule is an
  * expected number of rows or a constraint.
  */
 import type pg from 'pg';

@@ -21,7 +21,7 @@ const PRICE: Forgotten = { kind: 'price', id: '' };
 const change = (id: string, accountId: number | null = 1): ResourceChange => ({ accountId, kind: 'vm', id });
 const LOST: Told = { forgets: null, changes: null };
 
-describe('what nodes tell each other', { skip: noPostgresql }, () => {
+describe('messages between nodes', { skip: noPostgresql }, () => {
   let server: OperatorServer;
   let url: string;
   before(async () => {

@@ -12,7 +12,7 @@ import { postgresqlMigrations } from '../../metadata/migrations/migrations.ts';
 const STORE_TABLES: Readonly<Record<string, string>> = {
   store_batches: `
   writer TEXT COLLATE "C" PRIMARY KEY,
-  last BIGINT NOT NULL,                  -- The last batch stored: tells the outcome of a COMMIT whose connection was lost
+  last BIGINT NOT NULL,                  -- The last batch stored: shows the outcome of a COMMIT whose connection was lost
   may_write BIGINT NOT NULL DEFAULT 1    -- 0: another process has taken over`,
   // The only process that may write; NULL: none.
   store_holder: `

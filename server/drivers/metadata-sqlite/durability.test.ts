@@ -100,7 +100,7 @@ test('the same test goes red for a writer that acknowledges before COMMIT', asyn
 
 const isRoot = process.getuid?.() === 0;
 
-/** A small disk of its own, or null where we may not mount. */
+/** Its own small disk, or null where we may not mount. */
 function smallDisk(t: TestContext, sizeBytes: number): string | null {
   const mountPoint = mkdtempSync(join(tmpdir(), 'cloudlet-small-disk-'));
   const mounted =

@@ -1,4 +1,4 @@
-/** Looks for damage in the whole database, on a thread of its own. */
+/** Looks for damage in the whole database, on its own thread. */
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { programFile } from '../../platform/program-files.ts';

@@ -1,4 +1,4 @@
-/** The metadata as of one moment: a copy beside it, made on a thread of its own while commits go on. */
+/** The metadata as of one moment: a copy beside it, made on its own thread while commits go on. */
 import { createReadStream } from 'node:fs';
 import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -20,7 +20,7 @@ export class SqliteSnapshots implements Snapshots {
   /** Throws when that many more bytes cannot be stored. */
   readonly #assertSpace: (bytes: number) => void;
 
-  /** `directory`: of the database. `work`: a folder of our own on the same disk. */
+  /** `directory`: of the database. `work`: our own folder on the same disk. */
   constructor(deps: {
     readonly directory: string;
     readonly work: string;

@@ -19,7 +19,7 @@ export function preparing(part: Part, folder = FOLDER): Preparing | null {
     process.kill(pid, 0);
     return { percent, step };
   } catch (error) {
-    // A program of another user, which we may not signal, is there.
+    // The process exists, but belongs to another user, so we may not signal it.
     if ((error as NodeJS.ErrnoException).code !== 'EPERM') return null;
     return { percent: null, step: 'preparing' };
   }

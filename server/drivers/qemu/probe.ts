@@ -180,7 +180,7 @@ export class AccelProbe {
       ...['-nodefaults', '-no-user-config', '-display', 'none', '-machine', program.machine, '-m', '32M'],
       ...['-accel', accel, '-cpu', accel === 'kvm' ? 'host' : 'max'],
       ...['-device', `isa-debug-exit,iobase=${EXIT_PORT},iosize=1`],
-      // By descriptor: the file is unnamed, and its user could not open it.
+      // Passed as a descriptor: the file is unnamed, and its user could not open it.
       ...['-add-fd', `fd=${DISK_FD},set=1`, '-drive', 'file=/dev/fdset/1,format=raw,if=virtio,readonly=on'],
     ];
     // User and group are changed first, because that would undo the parent-death signal.

@@ -6,7 +6,7 @@ import type { HostDisk } from './images/disk-full-waits.ts';
 import type { TinyImage } from './images/tiny-image.ts';
 
 export interface QemuDeps {
-  /** Everything of every guest is in here. */
+  /** Folder with everything of every guest. */
   readonly vmsDirectory: string;
   /** Images as `<imageId>.<format>`. */
   readonly imagesDirectory: string;
@@ -31,7 +31,7 @@ export interface QemuDeps {
   readonly disk?: HostDisk;
   /** Throws when that many more bytes cannot be stored. */
   readonly assertSpace?: (bytes: number) => void;
-  /** Throws when disks of guests must not take that many more bytes. */
+  /** Throws if guests' disks may not grow by that many bytes. */
   readonly assertGrowth?: (bytes: number) => void;
   /** Time limit for a KVM guest's first sign of life, in CPU time and wall time. */
   readonly firstSign?: { readonly withinCpuMs: number; readonly withinMs: number };

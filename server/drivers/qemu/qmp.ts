@@ -28,7 +28,7 @@ interface Waiting {
 
 /** The longest answer of the commands used here is under 64 KiB; a longer one is not from QEMU. */
 const MAX_LINE_BYTES = 4 * 1024 * 1024;
-/** On a quiet host. */
+/** Measured on a quiet host. */
 const TIMEOUT_MS = 5000;
 
 /**

@@ -34,7 +34,7 @@ export class DirectoryTarget implements Target {
   readonly lockDays = 0;
   readonly location: string;
   readonly #made = new Set<string>();
-  /** By key: starting a thread takes longer than most of its jobs. */
+  /** Worker threads by key: starting a thread takes longer than most of its jobs. */
   readonly #pieces = new Map<string, PieceThreads>();
 
   /** `location`: absolute path; the directory is created when missing. */

@@ -40,7 +40,7 @@ export class S3RecoveryTarget implements Target {
   readonly #requests: S3Requests;
   readonly #objects: S3Objects;
   readonly #counters = new S3Counters();
-  /** By their key. */
+  /** Worker threads by encryption key. */
   readonly #pieces = new Map<string, PieceThreads>();
   #cancel = new AbortController();
   #limits: S3Limits;

@@ -103,7 +103,7 @@ const FIXES: Readonly<Partial<Record<S3Problem, (setting: string) => string>>> =
   region: (setting) => `Set region=, and the host of that region, in ${setting}`,
   bucket: (setting) => `Create the bucket, or correct its name in ${setting}`,
   tls: (setting) =>
-    `Check tls= and the port in ${setting}; for a certificate of your own CA set NODE_EXTRA_CA_CERTS to its file`,
+    `Check tls= and the port in ${setting}; for your own CA set NODE_EXTRA_CA_CERTS to its file`,
   refused: (setting) => `Check ${setting}: host, tls= and style= must fit this S3 service`,
   full: () => 'Free space in S3 or raise the quota; deleting objects and old versions helps',
   foreign: (setting) => `Correct bucket or prefix in ${setting}`,

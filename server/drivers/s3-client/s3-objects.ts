@@ -47,7 +47,7 @@ export function lockHeaders({ mode, until }: S3Retention): Record<string, string
   return { 'x-amz-object-lock-mode': mode, [UNTIL]: new Date(until).toISOString() };
 }
 
-/** Bytes that are stored as they are. */
+/** Bytes that are stored unchanged. */
 export function bodyOf(...parts: readonly Uint8Array[]): S3Body {
   const md5 = createHash('md5');
   for (const part of parts) md5.update(part);
@@ -80,7 +80,7 @@ export class S3Objects {
     }
   }
 
-  /** Stores an object in place of any that is there. */
+  /** Stores an object, replacing an existing one. */
   async replace(key: string, { parts, md5, headers: more }: S3Body, limits?: S3Limits): Promise<void> {
     const headers = { ...more, 'content-md5': md5 };
     await this.#requests.sendForText({ method: 'PUT', key, headers, body: parts }, limits);

@@ -5,7 +5,7 @@
 import { BlockList, isIP } from 'node:net';
 import { networkInterfaces } from 'node:os';
 
-/** RFC 6890 and its successors: all that is not the public Internet. */
+/** RFC 6890 and its successors: all addresses outside the public Internet. */
 const PRIVATE_V4 = [
   '0.0.0.0/8',
   '10.0.0.0/8',

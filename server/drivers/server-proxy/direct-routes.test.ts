@@ -40,7 +40,7 @@ test('without root connections go by the proxy, and it says why', async () => {
   assert.match(direct.problem ?? '', /require root/);
 });
 
-/** Two listeners and their servers on a network of its own; prints who answers, and who it is asked by. */
+/** Two listeners and their servers on its own network; prints who answers, and who it is asked by. */
 const SCRIPT = `
 import { spawnSync } from 'node:child_process';
 import { connect, createServer } from 'node:net';

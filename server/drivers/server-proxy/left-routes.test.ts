@@ -5,7 +5,7 @@ import { noOwnNetwork, runInOwnNetwork } from '../../testing/own-network.ts';
 
 const HERE = (path: string) => JSON.stringify(fileURLToPath(new URL(path, import.meta.url)));
 
-/** A cloud whose listener leads to a server of its own that says its name. */
+/** A cloud whose listener leads to its own server that says its name. */
 const CLOUD = `
 import { createServer } from 'node:net';
 import { ServerProxy } from ${HERE('./server-proxy.ts')};

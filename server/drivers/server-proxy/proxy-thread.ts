@@ -1,4 +1,4 @@
-/** Runs the listeners on a thread of its own: no byte of a database goes through Cloudlet's event loop. */
+/** Runs the listeners on its own thread: no byte of a database goes through Cloudlet's event loop. */
 import { parentPort } from 'node:worker_threads';
 import { ProxyListeners } from './proxy-listeners.ts';
 import type { ProxyCall } from './server-proxy.ts';

@@ -46,7 +46,7 @@ export async function receiveFile<T>(
     stream.end();
   });
   read.catch((error: Error) => stream.destroy(error));
-  // The first error wins; work that is over reads no more of the form.
+  // The first error wins; finished work stops reading the form.
   load.then(
     () => stream.destroy(),
     (error: Error) => stream.destroy(error),

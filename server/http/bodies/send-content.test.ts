@@ -172,7 +172,7 @@ test('conditions: what the reader has already is not sent, what it does not expe
   }
 });
 
-test('damage found before the first byte is a problem of its own', async () => {
+test('damage found before the first byte is its own problem', async () => {
   const read = () => Promise.reject(new AppError('data_corrupted', 'damaged'));
   content = { ...streamed, read };
   const response = await fetch(url);

@@ -56,7 +56,7 @@ for (const count of [0, 1, 2, 30_000]) {
   });
 }
 
-test('an error before the first entry is still an answer of its own', async () => {
+test('an error before the first entry is still its own answer', async () => {
   const failure = Object.assign(new Error('no such list'), { statusCode: 404 });
   const entries = (async function* () {
     yield await Promise.reject<string>(failure);

@@ -12,7 +12,7 @@ export interface SlotDeps {
   readonly clock: Clock;
   readonly maxConnections: number;
   readonly maxPerAddress: number;
-  /** Addresses and networks that many callers share; they have no share of their own. */
+  /** Addresses and networks shared by many callers; they have no limit of their own. */
   readonly trustedProxies: readonly string[];
   /** True if the address belongs to another node, which many callers share too. */
   readonly isNode?: (address: string) => boolean;

@@ -301,7 +301,7 @@ export class WebSockets {
     this.#shut(webSocket, mayStay ? ending : NO_LONGER);
   }
 
-  /** Also true if it cannot be determined. */
+  /** Also true if the state is unknown. */
   async #isCurrent(principal: Principal): Promise<boolean> {
     try {
       return await this.#deps.accounts.isCurrent(principal);

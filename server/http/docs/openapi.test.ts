@@ -142,7 +142,7 @@ describe('openapi.json', () => {
 });
 
 describe('every route', () => {
-  test('has a name of its own', () => {
+  test('has its own name', () => {
     const names = routes.map(({ name }) => name);
     assert.deepEqual([...new Set(names)], names);
     for (const name of names) assert.match(name, /^[a-z][A-Za-z0-9]+$/);

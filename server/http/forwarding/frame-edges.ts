@@ -25,7 +25,7 @@ export class FrameEdges {
     }
   }
 
-  /** A frame may be sent now: none is under way, and none has closed the WebSocket. */
+  /** True if a frame may be sent: none is incomplete, and none has closed the WebSocket. */
   get mayAdd(): boolean {
     return this.#left === 0 && this.#header.length === 0 && !this.#isClosed;
   }

@@ -64,7 +64,7 @@ function isLiveHost({ isHost, state }: NodeView): boolean {
 function responded(links: NodeLinks, url: string): Promise<boolean> {
   const headers = ['Host', new URL(url).host];
   return new Promise((resolve) => {
-    // A connection of its own, because a kept one may be busy.
+    // Its own connection, because a kept one may be busy.
     const probe: ClientRequest = links.request(url, {
       method: 'GET',
       path: '/healthz',

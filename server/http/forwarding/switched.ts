@@ -13,7 +13,7 @@ export interface Switched {
   readonly hostHead: Buffer;
 }
 
-/** How a WebSocket is closed whose host has gone (RFC 6455 §7.4). */
+/** The close of a WebSocket whose host has gone (RFC 6455 §7.4). */
 export interface Ending {
   readonly code: number;
   readonly reason: string;
@@ -22,7 +22,7 @@ export interface Ending {
 /** Time for a client to read the last frame. */
 const CLOSE_MS = 5000;
 
-/** `ending` is asked once the host's connection is gone without a last frame of its own. */
+/** `ending` is asked once the host's connection is gone without its own last frame. */
 export function join({ client, head }: Upgraded, switched: Switched, ending: () => Ending): void {
   const { answer, host, hostHead } = switched;
   const fields = pairs(answer.rawHeaders).map((pair) => pair.join(': '));
@@ -41,7 +41,7 @@ export function join({ client, head }: Upgraded, switched: Switched, ending: () 
     if (frames === undefined) return void client.destroy();
     const { code, reason } = ending();
     client.end(frames.mayAdd ? closeFrame(code, reason) : undefined);
-    // Or its answer would stay unread, and its end unseen.
+    // Otherwise its answer would stay unread, and its end unnoticed.
     client.resume();
     const late = setTimeout(() => client.destroy(), CLOSE_MS).unref();
     client.once('close', () => clearTimeout(late));

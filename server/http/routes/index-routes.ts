@@ -19,7 +19,7 @@ const Index = namedObject('ApiIndex', {
   register: Type.String({ description: 'Path for registering an account, with POST' }),
   registration: Type.Enum(['open', 'invitation', 'domain', 'closed'], {
     description:
-      'invitation: whoever has an invitation registers; domain: whoever gets mail at an address of ' +
+      'invitation: anyone with an invitation registers; domain: anyone who gets mail at an address of ' +
       'registration_domains; closed: only administrators create accounts',
   }),
   registration_domains: Type.Array(Type.String()),

@@ -89,7 +89,7 @@ for (const disk of DISKS) {
       rmSync(parent, { recursive: true });
     });
 
-    /** The disk space of a directory of its own; everything in it goes when the test ends. */
+    /** The disk space of its own directory; everything in it goes when the test ends. */
     function diskTest(
       name: string,
       work: (

@@ -45,7 +45,7 @@ const FREE_SPACE_HINT =
   'the data directory to a larger disk; writes resume automatically';
 /** Below this multiple of the headroom, writers that do not check for space are slowed down. */
 const SCARCE_TIMES = 3;
-/** Disks of machines leave this much, or a share of a smaller file system, for everything else. */
+/** Space that machine disks leave for everything else; on a smaller file system a share of it. */
 const MACHINE_RESERVE_BYTES = 2048 * MIB;
 const MACHINE_RESERVE_SHARE = 1 / 32;
 const ALARM = 'out_of_space';
@@ -61,7 +61,7 @@ const REFUSAL_SHOWN_MS = 15_000;
 /** `low`: less than the headroom is free; `out`: less than half of the headroom. */
 export type DiskLevel = 'ample' | 'scarce' | 'low' | 'out';
 
-/** `scarce`: machines have used up their part of the disk; `tight`: they will soon. */
+/** `scarce`: machines have used up their share of the disk; `tight`: they will soon. */
 export type MachineRoom = 'ample' | 'tight' | 'scarce';
 
 type Figures = Readonly<Record<'bsize' | 'blocks' | 'bavail' | 'bfree', number>>;
@@ -154,13 +154,13 @@ export class DiskSpace {
     return free < headroom / 2 ? 'out' : 'low';
   }
 
-  /** The whole disk, less what is admitted and reserved. */
+  /** The whole disk, minus the admitted and reserved bytes. */
   get figures(): { readonly totalBytes: number; readonly freeBytes: number } {
     const freeBytes = this.#freeBytes - this.#admittedBytes - this.#heldBytes;
     return { totalBytes: this.#totalBytes, freeBytes };
   }
 
-  /** Free space in steps, for disks of machines. */
+  /** Levels of free space, for machine disks. */
   machineRoom(): MachineRoom {
     const [free, kept] = [this.#freeBytes - this.#admittedBytes, this.#machineReserve()];
     if (free < kept) return 'scarce';
@@ -168,8 +168,8 @@ export class DiskSpace {
   }
 
   /**
-   * Like assertMayStore(), for disks of machines and their copies, which grow unasked: they leave space for
-   * everything else. Throws `out_of_space`.
+   * Like assertMayStore(), for disks of machines and their copies, which grow without a call: they leave
+   * space for everything else. Throws `out_of_space`.
    */
   assertMachineMayGrow(bytes: number): void {
     if (this.#freeBytes - this.#admittedBytes - this.#heldBytes - bytes < this.#machineReserve()) {
@@ -353,7 +353,7 @@ function outOfSpace(): AppError {
 }
 
 function machinesOutOfSpace(): AppError {
-  const rule = 'The disk of this cloud is nearly full: the rest is kept from disks of virtual machines';
+  const rule = 'The disk of this cloud is nearly full: the remaining space is reserved, not for disks of virtual machines';
   return new AppError('out_of_space', rule, {
     hint: 'Delete snapshots or virtual machines, or ask the operator for a larger disk, and try again',
   });

@@ -148,7 +148,7 @@ export class PieceSet {
   }
 }
 
-/** 16 bytes as a string of its own: a substring would keep all hex digits in memory. */
+/** 16 bytes as a separate string: a substring would keep all hex digits in memory. */
 function short(piece: string): string {
   return Buffer.from(piece, 'hex').toString('latin1', 0, 16);
 }

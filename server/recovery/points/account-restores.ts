@@ -1,7 +1,7 @@
 /**
  * One account of a recovery point, restored as a new account beside the live ones. What it had is made again
- * for the new account, each resource by its domain: under quotas, and charged from then on. Nothing that lets
- * anybody in comes along: no password, no key, no session, no right of other accounts.
+ * for the new account, each resource by its domain: under quotas, and charged from then on. No credentials
+ * are restored: no password, no key, no session, no right of other accounts.
  *
  * The commit that makes the new account, a machine or a database notes it, and a bucket's history goes on
  * where it ended: so a call that was interrupted, or refused by a quota, is repeated.
@@ -236,7 +236,7 @@ function common(pointId: string, { id, username }: OldAccount, account: Restored
 }
 
 function accountOf(made: MadeAccount | undefined): NewAccount {
-  if (made === undefined) throw new Error('a restored account is neither new nor there');
+  if (made === undefined) throw new Error('the account to restore into was not found');
   const { id: accountId, username, canonical_id: canonicalId, email } = made;
   return { accountId, username, canonicalId, email };
 }

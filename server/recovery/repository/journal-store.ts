@@ -42,7 +42,7 @@ export class JournalStore {
     );
   }
 
-  /** By id, after `after`. */
+  /** Sorted by id, after `after`. */
   async keys(after: string | undefined, limit: number): Promise<JournalKey[]> {
     const rows = await this.#reads.all<KeyRow>(
       `SELECT key_id, expires_at, account_id, kind, scopes, bucket_limits
@@ -73,7 +73,7 @@ export class JournalStore {
     return [{ sql: 'DELETE FROM api_keys', params: [] }];
   }
 
-  /** By key id, ms since 1970. */
+  /** `ends`: ms since 1970 by key id. */
   endKeys(ends: Readonly<Record<string, number>>): Statement[] {
     const sql = `UPDATE api_keys SET expires_at = (SELECT CAST(value AS BIGINT) FROM json_each(?) WHERE key = key_id)
                  WHERE key_id IN (SELECT key FROM json_each(?))`;

@@ -24,9 +24,12 @@ export interface Journal {
   readonly last_account: number;
   /** Number of the ledger's last transfer. */
   readonly last_transfer: number;
-  /** By id: whether the account is active, and a fingerprint of its password. Closed accounts are omitted. */
+  /**
+   * Keyed by account id: whether the account is active, and a fingerprint of its password. Closed accounts
+   * are omitted.
+   */
   readonly accounts: Readonly<Record<number, readonly [isActive: 0 | 1, password: string]>>;
-  /** By id: expiry, ms since 1970, and a fingerprint of its permissions. */
+  /** Keyed by key id: expiry, ms since 1970, and a fingerprint of its permissions. */
   readonly keys: Readonly<Record<string, readonly [expiresAt: number | null, rights: string]>>;
 }
 

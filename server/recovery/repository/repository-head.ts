@@ -52,7 +52,7 @@ export async function findRepository(target: Target, key: Uint8Array): Promise<R
   if (head === undefined) return undefined;
   if (head.key_check === checkOf(key)) return { key, repositoryId: head.repository_id };
   throw new AppError('target_in_use', `${target.location} contains the recovery points of another cloud`, {
-    hint: 'Give this cloud a target of its own with CLOUDLET_RECOVERY_TARGET',
+    hint: 'Give this cloud its own target with CLOUDLET_RECOVERY_TARGET',
   });
 }
 

@@ -49,7 +49,7 @@ export interface Target {
 }
 
 export interface TargetSpace {
-  /** On the disk of the data directory. */
+  /** The target is on the disk of the data directory. */
   readonly isOnDataDisk: boolean;
   /** null: unknown. */
   readonly freeBytes: number | null;

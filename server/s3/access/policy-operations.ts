@@ -17,7 +17,7 @@ import {
   readPolicy,
 } from './policy.ts';
 
-/** Longer policies are refused with a code of their own. */
+/** Longer policies are refused with their own code. */
 const BODY_MAX_BYTES = 256 * 1024;
 const BUCKET = { level: 'bucket', query: ['policy'] } as const;
 /** Principals in the form of AWS: an account by its canonical id or number, or its only user. */

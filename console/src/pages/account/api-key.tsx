@@ -19,7 +19,7 @@ const OVERLAPS = [
   { value: '604800', label: text.account.week },
 ];
 
-/** null: no password was given. The cloud leaves the key out if it was given too long ago. */
+/** null: no password was given. The cloud omits the key if the password was given too long ago. */
 async function readKey(): Promise<string | null> {
   const { api_key: key } = await cloud.getAccount();
   if (key !== null) return key;

@@ -28,7 +28,7 @@ const columnsWith = (names: Names): readonly Column<AuditEntry>[] => [
   { name: words.outcome, title: ({ code }) => code, cell: (entry) => <Outcome {...entry} /> },
 ];
 
-/** An account is named, as far as its name is known. */
+/** Accounts are shown by name if the name is known. */
 function targetOf({ target, account_id: accountId }: AuditEntry, names: Names): string {
   return (String(accountId) === target ? names.get(target) : undefined) ?? target;
 }
@@ -89,7 +89,7 @@ export function AuditLog({ account, names = NO_NAMES }: AuditLogProps) {
 const FIELDS = ['actor', 'action', 'target'] as const;
 const LABELS = { actor: words.who, action: words.action, target: words.target };
 
-/** They apply when Enter is pressed or the field loses the focus. */
+/** Filters apply when Enter is pressed or the field loses the focus. */
 function Filters({ onChange }: { onChange: (change: Partial<AuditFilter>) => void }) {
   const take = (name: (typeof FIELDS)[number]) => (event: FormEvent<HTMLInputElement>) =>
     onChange({ [name]: event.currentTarget.value.trim() });

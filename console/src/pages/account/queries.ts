@@ -27,7 +27,7 @@ export interface AuditFilter {
 export const NO_FILTER: AuditFilter = { actor: '', action: '', target: '', outcome: '' };
 const AUDIT_PAGE = 50;
 
-/** `account`: `all`, the id of another, or else the caller's. */
+/** `account`: `all` or an id; default: the caller's. */
 export const auditQuery = (account: string | undefined, filter: AuditFilter) =>
   infiniteQueryOptions({
     queryKey: ['audit', account ?? 'own', filter],

@@ -109,7 +109,7 @@ interface EndItemsProps {
   readonly onForm: (form: Form) => void;
 }
 
-/** Suspension and removal, or how each is undone. */
+/** Suspension and removal, and undoing them. */
 function EndItems({ account: { id, is_active: isActive, removed_at: removedAt }, onForm }: EndItemsProps) {
   const meta = { invalidates: [accountsQuery] };
   const resume = useMutation({ mutationFn: () => cloud.adminResumeAccount(id), meta });
@@ -309,7 +309,7 @@ function TermsForm({ account: { id, username }, present, onClose }: TermsFormPro
 /** The API key of an account, to be handed over. */
 
 interface ShownKeyProps {
-  /** Nothing is shown without it. */
+  /** Without it, nothing is shown. */
   readonly made: Pick<Account, 'username' | 'api_key'> | undefined;
   readonly onClose: () => void;
 }
@@ -327,7 +327,7 @@ export function ShownKey({ made, onClose }: ShownKeyProps) {
 
 interface ShownLinkProps {
   readonly username: string;
-  /** Nothing is shown without it. */
+  /** Without it, nothing is shown. */
   readonly made: ResetLink | undefined;
   readonly onClose: () => void;
 }

@@ -58,7 +58,8 @@ interface InvitationTableProps {
 function InvitationTable({ invitations, mayChange }: InvitationTableProps) {
   const { tab: _, month: __, ...view } = useSearch({ from: '/shell/administration' });
   const navigate = useNavigate({ from: '/administration' });
-  // Not in its row, which may leave the list when the invitation changes, and the link with it.
+  // Shown outside the row: the row may leave the list when the invitation changes, and would take the link
+  // along.
   const [renewed, setRenewed] = useState<Invitation>();
   const actions: Column<Invitation> = {
     name: administration.actions,
@@ -123,7 +124,7 @@ function Who({ invitation }: { invitation: Invitation }) {
   );
 }
 
-/** A used or revoked one is history. */
+/** A used or revoked invitation cannot be changed. */
 function Actions({ invitation, onRenew }: { invitation: Invitation; onRenew: () => void }) {
   const { state } = invitation;
   if (state === 'used' || state === 'revoked') return null;

@@ -1,4 +1,7 @@
-/** The forms that make links of invitations: for one person, a class or a table, or a link anew. */
+/**
+ * The forms that create invitation links: for one person, a class or a table, and a new link for an
+ * invitation.
+ */
 
 import {
   Button,
@@ -161,7 +164,7 @@ interface LinksProps {
 
 const quoted = (text: string) => (/[",;\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
 
-/** For a spreadsheet, or mail that somebody else sends. */
+/** For a spreadsheet or a mail merge. */
 function tableOf(made: readonly CreatedInvitation[]) {
   const rows = made.map(({ username, email, label, url }) => [username, email, label, url]);
   const lines = [['username', 'email', 'label', 'link'], ...rows].map((row) =>

@@ -1,4 +1,4 @@
-/** The kept list of images, which are fetched from their makers by name. */
+/** The list of known images, which are downloaded from their publishers by name. */
 import { Button, Progress, Stack, Text, Title } from '@mantine/core';
 import { useMutation, useQuery } from '@tanstack/react-query';
 import type { KnownImage } from '../../../../sdk/index.ts';

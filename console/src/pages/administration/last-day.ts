@@ -1,11 +1,11 @@
-/** The end of an account as a day of the reader's calendar; the API has times, UTC. */
+/** The expiry of an account as a day of the local calendar; the API has times in UTC. */
 
 const two = (value: number) => String(value).padStart(2, '0');
 
 /** `2027-07-31`: the last day on which the account is open; empty: no end. */
 export function lastDayOf(end: string | null): string {
   if (end === null) return '';
-  // An end at midnight is the end of the day before.
+  // An expiry at midnight is the end of the previous day.
   const at = new Date(Date.parse(`${end.replace(' ', 'T')}Z`) - 1000);
   return `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}`;
 }

@@ -56,7 +56,7 @@ function send(action: ManyAction, account: AdminAccount, given: Values & { reado
   return cloud.adminAdjustCredits(id, { amount: Number(amount), reason, transfer_id });
 }
 
-/** Undoes a removal before a suspension from before it. */
+/** Undoes a removal first, then the suspension that preceded it. */
 async function letIn({ id, is_active: isActive, removed_at: removedAt }: AdminAccount) {
   if (isActive) return;
   const kept = removedAt === null ? undefined : await cloud.adminKeepAccount(id);

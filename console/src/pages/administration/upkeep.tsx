@@ -154,7 +154,7 @@ function MasterKey() {
   );
 }
 
-/** They open in the browser, and Prometheus reads them with a key. */
+/** Metrics open in the browser, and Prometheus reads them with a key. */
 function Metrics() {
   return (
     <Section title={administration.metrics} lead={administration.metricsLead}>

@@ -1,4 +1,4 @@
-/** The cost of a month as it would be at its end. */
+/** The expected cost of a month at its end. */
 
 const HOUR_MS = 3_600_000;
 

@@ -1,4 +1,4 @@
-/** The spend cap of the month: what is spent of it, and the form that sets it. */
+/** The spend cap of the month: how much of it is spent, and the form that sets it. */
 import { Button, Group, Progress, Stack, Text, TextInput, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import type { Result } from '../../../../sdk/index.ts';
@@ -97,7 +97,7 @@ function CapForm({ cap: { own_cap, warn_percent } }: { readonly cap: Cap }) {
   );
 }
 
-/** Text that is no number is sent as it is, and the server tells what is wrong with it. */
+/** Text that is not a number is sent unchanged, and the server says what is wrong with it. */
 function changeOf({ cap, warn_percent }: { readonly cap: string; readonly warn_percent: string }) {
   const percents = warn_percent.split(/[\s,;%]+/).filter((one) => one !== '');
   const number = (text: string) =>

@@ -1,4 +1,4 @@
-/** The cost of the month so far, and at its end if the use stays as it is, as texts. */
+/** The cost of the month so far, and the expected cost at its end, as texts. */
 import { useQuery } from '@tanstack/react-query';
 import { sayCredits } from '../../parts/say.ts';
 import { text } from '../../texts/text.ts';

@@ -25,7 +25,7 @@ const LANGUAGES = ['node', 'python', 'go', 'php', 'cli'] as const;
 export function ConnectTab({ database, engine }: { database: Database; engine: DatabaseEngine }) {
   const [isVerified, setVerified] = useState(false);
   const credentials = useQuery(credentialsQuery(database.database_id, isVerified));
-  /** An old session gives its password first. */
+  /** An old session must give its password first. */
   const readPassword = async () => {
     if (await givePassword()) await credentials.refetch();
   };
@@ -68,7 +68,7 @@ function TestDatabases({ id }: { id: string }) {
 
 interface ConnectProps {
   readonly credentials: DatabaseCredentials;
-  /** Reads them again with the password, which they lack. */
+  /** Reads the credentials again, with the password. */
   readonly readPassword: () => Promise<void>;
 }
 

@@ -131,7 +131,7 @@ function LeftOut({ loaded: { left_out: count, notes } }: { loaded: LoadedDatabas
 interface PartProps {
   readonly title: string;
   readonly lead?: string;
-  /** At the right. */
+  /** Aligned at the right. */
   readonly action?: ReactNode;
   readonly children?: ReactNode;
 }

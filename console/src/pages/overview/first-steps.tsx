@@ -84,7 +84,7 @@ export function FirstSteps({ isAdmin, accountId }: FirstStepsProps) {
   );
 }
 
-/** `areRead`: whether it is known of each if it is done; a failure counts as not done. */
+/** `areRead`: whether the state of every step is known; a failure counts as not done. */
 function useSteps(isAdmin: boolean): { readonly steps: readonly Step[]; readonly areRead: boolean } {
   const { data: buckets = [], isLoading: readsBuckets } = useQuery(bucketsQuery);
   const { data: machines = [], isLoading: readsMachines } = useQuery(vmsQuery);

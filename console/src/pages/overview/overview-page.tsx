@@ -40,7 +40,7 @@ export function OverviewPage() {
 const words = text.overview.glance;
 const { areas } = text.shell;
 
-/** Faults of the cloud, and what would hinder a full restore; for administrators. */
+/** Faults of the cloud, and obstacles to a full restore; for administrators. */
 function Alerts() {
   const { data: status } = useQuery(statusQuery);
   const all = status === undefined ? [] : [...status.alarms, ...status.components.recovery.warnings];

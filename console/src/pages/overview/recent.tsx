@@ -13,7 +13,7 @@ import { databasesQuery } from '../databases/queries/queries.ts';
 import { vmsQuery } from '../machines/queries.ts';
 import classes from './overview-page.module.css';
 
-/** Most machines, and most databases, that are shown. */
+/** Maximum number of machines, and of databases, shown. */
 const SHOWN = 5;
 const words = text.overview.recent;
 

@@ -92,7 +92,7 @@ function NewPasswordForm({ token, onDone }: { token: string; onDone: (done: Done
   );
 }
 
-/** No other password helps: the fields would only be filled again. */
+/** Another password would not help, so the fields are not shown again. */
 function Ended({ says }: { says: string }) {
   return (
     <Stack>

@@ -90,7 +90,7 @@ export const objectQuery = (bucket: string, id: string) =>
 /** Tabs of a bucket's page besides its objects. */
 export const BUCKET_TABS = ['links', 'uploads', 'recovery', 'settings'] as const;
 
-/** Former tabs, whose addresses people may have kept, and the sections of the settings that they are now. */
+/** Former tabs, which bookmarks may still name, and the settings sections that replaced them. */
 export const FORMER_TABS: ReadonlyMap<unknown, string> = new Map([
   ['permissions', 'access'],
   ...['lifecycle', 'lock', 'cors', 'tags'].map((name) => [name, name] as const),

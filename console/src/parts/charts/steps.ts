@@ -20,7 +20,7 @@ export function spanQuery(span: Span, now = Date.now()) {
 }
 
 export interface Series<T> {
-  /** s since 1970, every step of the span, or of the life of what is younger. */
+  /** s since 1970: every step of the span, or since the resource was created. */
   readonly times: readonly number[];
   readonly steps: readonly (T | undefined)[];
   readonly step: number;
@@ -40,7 +40,7 @@ export function onSteps<T extends { readonly timestamp: string }>(
   const read = new Map(
     history.map((entry) => [Date.parse(`${entry.timestamp.replace(' ', 'T')}Z`) / 1000, entry]),
   );
-  // A resource that is younger than the span has charts of its own life, not a line at their edge.
+  // The charts of a resource younger than the span begin with its creation.
   const oldest = Math.min(...read.keys(), end - LEAST_STEPS * step);
   const begin = Math.max(end - seconds, Math.floor(oldest / step) * step);
   const times = Array.from({ length: (end - begin) / step + 1 }, (_, index) => begin + index * step);

@@ -6,9 +6,9 @@ import classes from './data-table.module.css';
 
 export interface Column<Row> {
   readonly name: string;
-  /** In the address of a sorted list. */
+  /** Name in the address of a sorted list. */
   readonly id?: string;
-  /** By which rows are sorted; null: last. Missing: no row is sorted by this. */
+  /** Sort key of a row; null: last. Missing: rows cannot be sorted by this column. */
   readonly value?: (row: Row) => string | number | null;
   readonly cell: (row: Row) => ReactNode;
   /** Numbers are right-aligned. */

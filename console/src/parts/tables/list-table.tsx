@@ -13,7 +13,7 @@ const PAGE_ROWS = 200;
 interface ManyRows<Row> {
   /** "3 machines". */
   readonly say: (rows: number) => string;
-  /** Buttons for the selected rows; `choose` selects those with these keys alone. */
+  /** Buttons for the selected rows; `choose` selects only the rows with these keys. */
   readonly actions: (selected: readonly Row[], choose: (keys: readonly Key[]) => void) => ReactNode;
 }
 
@@ -51,7 +51,7 @@ export function ListTable<Row>(props: ListTableProps<Row>) {
   const withBoxes = isSelectable
     ? [boxed(first, { nameOf, isChosen: (row) => chosen.has(keyOf(row)), choose }), ...others]
     : columns;
-  // An action is only for rows that are found.
+  // Actions apply only to rows that pass the filter.
   const selected = found.filter((row) => chosen.has(keyOf(row)));
   return (
     <Stack gap="xs">

@@ -1,4 +1,4 @@
-/** A list as its reader wants it: filtered and sorted. Stands in the address of the page. */
+/** The view of a list, filtered and sorted; part of the page's address. */
 import { readerLocales } from '../../texts/reader-locales.ts';
 
 export interface ListView {
@@ -52,7 +52,7 @@ function compared(a: string | number | null, b: string | number | null, sign: nu
   return sign * collator.compare(String(a), String(b));
 }
 
-/** The view after a click on the heading of a column: ascending, descending, then as the cloud has it. */
+/** The view after a click on a column heading: ascending, descending, then the cloud's order. */
 export function sortedBy({ column, down, ...view }: ListView, id: string): ListView {
   if (column !== id) return { ...view, column: id };
   return down ? view : { ...view, column: id, down: true };

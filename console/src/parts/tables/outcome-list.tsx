@@ -11,7 +11,7 @@ interface OutcomeListProps<Item> {
   readonly keyOf: (item: Item) => Key;
   readonly nameOf: (item: Item) => string;
   readonly outcomes: Outcomes;
-  /** Before the name of what is not done. */
+  /** Shown before the name of an item that is not done. */
   readonly before?: (item: Item) => ReactNode;
 }
 

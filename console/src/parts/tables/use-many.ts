@@ -12,11 +12,11 @@ interface Many<Item, Values> {
   readonly items: readonly Item[];
   readonly keyOf: (item: Item) => Key;
   readonly send: (item: Item, values: Values) => Promise<unknown>;
-  /** Reads what was changed. */
+  /** Reads the changed resources again. */
   readonly onEnd: () => Promise<unknown>;
 }
 
-/** `start` sends what is not done, a few at a time; `stop` lets the running calls end. */
+/** `start` sends the remaining calls, a few at a time; `stop` lets the running ones end. */
 export function useMany<Item, Values>({ items, keyOf, send, onEnd }: Many<Item, Values>) {
   const [outcomes, setOutcomes] = useState<Outcomes>(new Map());
   const [isBusy, setBusy] = useState(false);

@@ -20,7 +20,7 @@ interface TallList {
   readonly heightPx: number;
   /** Indices of the rows to draw. */
   readonly shown: readonly number[];
-  /** From the top of the element to a row. */
+  /** px from the top of the element to a row. */
   readonly topOf: (index: number) => number;
 }
 

@@ -62,7 +62,7 @@ export const account = {
   },
   takeAlong: {
     title: 'Download everything',
-    lead: 'One zip has all versions of your files, a dump of each database, your machines, your bill and your part of the audit log. MANIFEST.json in it says what is there and what was left out.',
+    lead: 'One zip has all versions of your files, a dump of each database, your machines, your bill and your part of the audit log. MANIFEST.json in it lists the files, and what was left out.',
     action: 'Download everything',
     disks: 'With the disks of machines',
     before: 'You can take everything along before.',

@@ -26,9 +26,9 @@ export const administration = {
   details: 'Details',
   works: 'OK',
   whatIsNew: 'What is new',
-  lastPoint: 'The last recovery point was made',
+  lastPoint: 'The last recovery point was created',
   noPoint: 'There is no recovery point.',
-  makePoint: 'Make one before an upgrade',
+  makePoint: 'Create one before an upgrade',
   source: 'Source',
   alarms: 'Alarms',
   noAlarms: 'There are no alarms.',
@@ -78,7 +78,7 @@ export const administration = {
   resetLink: 'Reset link',
   resetLinkOf: (name: string) => `Reset link of ${name}`,
   resetLinkLead: (name: string) =>
-    `Give this link to ${name}. Whoever opens it sets a new password for the account. It is shown only now, can be used once, and replaces earlier ones.`,
+    `Give this link to ${name}. Anyone who opens it sets a new password for the account. It is shown only now, can be used once, and replaces earlier ones.`,
   resetLinkAfter: 'When it is used, the account’s sessions end. Its API keys stay.',
   copyLink: 'Copy link',
   expires: 'Expires:',
@@ -132,7 +132,7 @@ export const administration = {
   export: 'Download everything',
   exportOf: (name: string) => `Everything of ${name}`,
   exportLead:
-    'One zip has all versions of the files, a dump of each database, the machines, the bill and the audit log of the account. MANIFEST.json in it says what is there and what was left out.',
+    'One zip has all versions of the files, a dump of each database, the machines, the bill and the audit log of the account. MANIFEST.json in it lists the files, and what was left out.',
   storage: 'Stored',
   lastLogin: 'Last sign-in',
   createPlan: 'Create plan',
@@ -198,7 +198,7 @@ export const administration = {
   drain: 'Drain',
   drainAsk: (name: string) => `Drain ${name}?`,
   drainLead:
-    'Proxies send it nothing new, and other nodes take over its leases. It goes on answering until you stop it.',
+    'Proxies send it nothing new, and other nodes take over its leases. It still answers requests until you stop it.',
   endDrain: 'Resume',
   forget: 'Forget',
   forgetAsk: (name: string) => `Forget ${name}?`,

@@ -1,6 +1,6 @@
 export const audit = {
   title: 'Activity',
-  lead: 'What was done to your account and what it has, by whom and from where. Entries are kept for a year.',
+  lead: 'Who did what to your account and its resources, when and from where. Entries are kept for a year.',
   adminLead:
     'Every change, every secret that was shown, every sign-in and refusal of this cloud. An entry is stored together with its effect.',
   who: 'Who',

@@ -10,7 +10,7 @@ export const billing = {
   perDay: 'Per day',
   perMonth: 'Per month',
   thisMonth: 'This month so far',
-  byMonthEnd: (credits: string) => `${credits} by its end at this rate`,
+  byMonthEnd: (credits: string) => `${credits} by the end of the month at this rate`,
   lasts: 'Time left',
   lastsDays: (days: number) => counted(days, 'day'),
   lastsForever: 'unlimited',

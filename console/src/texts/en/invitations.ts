@@ -1,6 +1,6 @@
-/** Invitations, and what is done with them. */
+/** Invitations, and the actions on them. */
 export const invitations = {
-  lead: 'Whoever opens the link of an invitation chooses a password and gets an account.',
+  lead: 'Anyone who opens an invitation link chooses a password and gets an account.',
   none: 'Nobody was invited.',
   policy: {
     open: 'Everyone who reaches this cloud can register.',
@@ -19,10 +19,10 @@ export const invitations = {
   who: 'Who',
   renew: 'New link',
   renewOf: (name: string) => (name === '' ? 'New link' : `New link for ${name}`),
-  renewLead: 'The former link stops working. Plan, credits and the end of the account stay.',
+  renewLead: 'The old link stops working. The plan, the credits and the expiry of the account stay the same.',
   renewed: 'The new link',
   saveLinks: 'Save as CSV',
-  anybody: 'Whoever has the link',
+  anybody: 'Anyone with the link',
   uses: 'Joined',
   linkEnds: 'Link ends',
   states: { open: 'open', used: 'used', expired: 'expired', revoked: 'revoked' },

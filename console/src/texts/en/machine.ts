@@ -12,9 +12,9 @@ export const machine = {
       delete: (value: number) => `Delete ${machines(value)}?`,
     },
     leads: {
-      start: 'Machines that run already stay as they are.',
-      stop: 'Their programs are told to end. Disks and addresses stay.',
-      delete: 'Machines that run are powered off first. Their disks and snapshots are deleted for good.',
+      start: 'Running machines are not changed.',
+      stop: 'Their programs are asked to stop. Disks and addresses stay.',
+      delete: 'Running machines are powered off first. Their disks and snapshots are deleted permanently.',
     },
     actions: {
       start: (value: number) => `Start ${machines(value)}`,
@@ -43,7 +43,7 @@ export const machine = {
     title: (name: string) => `Rebuild ${name}?`,
     submit: 'Rebuild',
     lead: (gigabytes: number) =>
-      `All that is on its disk of ${gigabytes} GB is deleted, and it gets a new disk of the image. Its name, address, SSH keys and size stay.`,
+      `All data on its disk (${gigabytes} GB) is deleted, and the machine gets a new disk from the image. Its name, address, SSH keys and size stay.`,
     image: 'Image',
     done: (name: string) => `${name} has a new disk`,
   },
@@ -95,7 +95,7 @@ export const machine = {
     imageTiny: 'Starts in seconds and needs no network. It is meant for trying things out.',
     imageDisk: (gb: number) => `Requires a ${gb} GB disk`,
     imageLogin: (user: string) => `Your keys log in as root and ${user}`,
-    imageCloudInit: 'Sets itself up by cloud-init',
+    imageCloudInit: 'Set up by cloud-init',
     imageTooBig: (gb: number) => `This image requires a size with a disk of at least ${gb} GB.`,
     size: 'Size',
     sizeLead: 'You pay only while the machine runs.',
@@ -147,7 +147,7 @@ export const machine = {
   recovery: {
     points: 'Recovery points',
     lead: (type: string) =>
-      `Creates a new machine (${type}) with the disk as it was when a recovery point was created. This one goes on. The new one costs as much.`,
+      `Creates a new machine (${type}) with the disk as it was when a recovery point was created. The current machine keeps running. The new one costs the same.`,
     none: 'No recovery points',
     noneLead:
       'The operator of this cloud creates recovery points. Once one exists, this machine can be restored here.',

@@ -18,7 +18,7 @@ export const manyAccounts = {
     credits: (value: number) => `Credits of ${accounts(value)}`,
     cap: (value: number) => `Spend cap of ${accounts(value)}`,
     suspend: (value: number) => `Suspend ${accounts(value)}?`,
-    resume: (value: number) => `Let ${accounts(value)} in again?`,
+    resume: (value: number) => `Reactivate ${accounts(value)}?`,
     remove: (value: number) => `Remove ${accounts(value)}?`,
   },
   actions: {
@@ -26,7 +26,7 @@ export const manyAccounts = {
     credits: (value: number) => `Give to ${accounts(value)}`,
     cap: (value: number) => `Set for ${accounts(value)}`,
     suspend: (value: number) => `Suspend ${accounts(value)}`,
-    resume: (value: number) => `Let ${accounts(value)} in`,
+    resume: (value: number) => `Reactivate ${accounts(value)}`,
     remove: (value: number) => `Remove ${accounts(value)}`,
   },
   capLead:
@@ -35,7 +35,7 @@ export const manyAccounts = {
   uncap: (value: number) => `End the cap of ${accounts(value)}`,
   capped: (credits: string) => `Spend cap: ${credits} credits per month`,
   resumeLead:
-    'Ends suspensions, and undoes removals that are not done yet. Accounts that are open already do not change.',
+    'Ends suspensions and cancels scheduled removals. Active accounts do not change.',
   removed: 'removed:',
   lastDay: 'Last day',
   lastDayLead: 'The account is suspended after this day. Empty: never.',

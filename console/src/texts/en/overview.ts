@@ -23,7 +23,7 @@ export const overview = {
   },
   showSteps: 'Show steps',
   foldSteps: 'Hide steps',
-  hideSteps: 'Do not show the first steps again',
+  hideSteps: 'Hide the first steps permanently',
   chooseFile: 'Choose a file',
   openRecovery: 'Open recovery',
   glance: {

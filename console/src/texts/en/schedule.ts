@@ -94,8 +94,8 @@ export const schedule = {
     there: (thing: string) => `${thing} is there`,
     states: {
       preview: 'Would be restored:',
-      complete: 'Everything is there:',
-      partial: 'Not everything is there. Repeat this to go on:',
+      complete: 'All files are there:',
+      partial: 'Some files are missing. Repeat this to continue:',
     } as Readonly<Record<string, string>>,
     key: (username: string) => `The API key of ${username}, shown once:`,
     copyKey: 'Copy API key',

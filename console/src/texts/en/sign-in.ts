@@ -76,7 +76,7 @@ export const signIn = {
     password: 'New password',
     again: 'New password, again',
     differ: 'The passwords differ.',
-    linkEnded: 'If you set a password with it, sign in with that. Otherwise ask for another link.',
+    linkEnded: 'If you set a password with this link, sign in with it. Otherwise ask for another link.',
     save: 'Set password',
     done: 'The password is set',
     doneLead: (name: string) => `You are signed in as ${name}.`,
@@ -88,7 +88,7 @@ export const signIn = {
     kept: (keys: number) =>
       keys === 0
         ? 'The account has no API keys.'
-        : `${counted(keys, 'API key still works', 'API keys still work')}. If somebody else may know one, revoke it.`,
+        : `${counted(keys, 'API key still works', 'API keys still work')}. If someone else may know one, revoke it.`,
     showKeys: 'Show API keys',
     goOn: 'Open the console',
   },
@@ -99,13 +99,13 @@ export const signIn = {
     until: (time: string) => `The account is open until ${time} (UTC).`,
     join: 'Create account',
     ended: 'This invitation does not work',
-    endedLead: 'It was used or revoked, or its time is over.',
+    endedLead: 'It was used or revoked, or it has expired.',
     incomplete: 'This link is incomplete',
     incompleteLead: 'Open it again from where you received it. If you have used it already, sign in.',
   },
   connect: {
     title: 'Let a program sign in?',
-    lead: 'It gets an access key of its own, which you can revoke at any time.',
+    lead: 'It gets its own access key, which you can revoke at any time.',
     incomplete:
       'This address is incomplete. Run the program again, and open the whole address that it prints.',
     haveCode: 'Enter a code instead',
@@ -120,7 +120,7 @@ export const signIn = {
     allAdmin: 'It will have all the rights of your account, including those of an administrator.',
     term: 'The key expires',
     sureLocal: 'Allow this only if you started it on this computer just now.',
-    sureRemote: 'Allow this only if you started it yourself just now. If somebody sent you the code, refuse.',
+    sureRemote: 'Allow this only if you started it yourself just now. If someone else sent you the code, refuse.',
     refuse: 'Refuse',
     allow: 'Allow',
     done: 'The program is signed in',

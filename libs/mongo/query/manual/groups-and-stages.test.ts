@@ -89,7 +89,7 @@ describe('accumulators', () => {
       assert.deepEqual(documents.aggregate('scores', group), [{ _id: 'G1', x: expected }]);
     });
 
-  test('$topN with a number of its own for each group', (t) => {
+  test('$topN with its own number for each group', (t) => {
     const documents = new TestDocuments(t);
     documents.insert('scores', ...SCORES);
     const n = { $cond: [{ $eq: ['$gameId', 'G2'] }, 1, 3] };

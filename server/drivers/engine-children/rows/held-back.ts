@@ -1,11 +1,11 @@
-/** In the child: a client that reads a snapshot slowly, while its database's log grows. */
+/** In the child: limits a client that reads a snapshot slowly while the log of its database grows. */
 import { hostSpace } from '../../../../libs/sqlite/index.ts';
 
-/** On a host whose disk is low: this part of it. */
+/** Maximum share of the free disk on a host with little space. */
 const LOW_PART = 8;
 const LOOK_MS = 500;
 
-/** Rejects once the log is longer while the client takes its time. */
+/** Rejects once the log has outgrown the limit while the client reads. */
 export async function unlessHeldBack(
   tenant: { logBytes(): number },
   logBytes: number,
@@ -14,14 +14,14 @@ export async function unlessHeldBack(
   const heldBack = Promise.withResolvers<never>();
   const look = () => {
     if (tenant.logBytes() <= (hostSpace.isLow() ? logBytes / LOW_PART : logBytes)) return;
-    heldBack.reject(new Error('the rows are read too slowly: too much is written to the database meanwhile'));
+    heldBack.reject(new Error('the rows are read too slowly: the log of the database grew too large meanwhile'));
   };
   const timer = setInterval(look, LOOK_MS);
   try {
     await Promise.race([taken, heldBack.promise]);
   } finally {
     clearInterval(timer);
-    // The client leaves when the answer ends.
+    // The client disconnects when the response ends.
     taken.catch(() => {});
   }
 }

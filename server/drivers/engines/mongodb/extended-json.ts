@@ -6,7 +6,7 @@ import { type Document, Double, EJSON, Long, serialize, Timestamp } from 'bson';
 import { CommandError } from '../../../../libs/mongo/index.ts';
 
 const INT32 = 2 ** 31;
-/** Dates that ISO 8601 has. */
+/** Dates that ISO 8601 can express. */
 const LAST_DATE = 253_402_300_799_999;
 
 /** A value of a decoded document. */
@@ -37,7 +37,7 @@ function exactDate(value: Date): unknown {
   return { $date: ms >= 0 && ms <= LAST_DATE ? value.toISOString() : { $numberLong: String(ms) } };
 }
 
-/** The bytes of a document. Throws CommandError for what is no Extended JSON. */
+/** The bytes of a document. Throws CommandError for invalid Extended JSON. */
 export function bsonOf(document: unknown): Uint8Array {
   try {
     // Its first version too, which mongoexport wrote up to MongoDB 4.0: `{"$binary": "…", "$type": "00"}`.
@@ -49,7 +49,7 @@ export function bsonOf(document: unknown): Uint8Array {
   }
 }
 
-/** A date that is none would be stored as 1970. */
+/** An invalid date would be stored as 1970. */
 function assertDates(value: unknown): void {
   if (value instanceof Date && Number.isNaN(value.getTime())) throw new Error('$date is not a date');
   if (typeof value !== 'object' || value === null) return;
@@ -59,7 +59,7 @@ function assertDates(value: unknown): void {
 
 const DIGITS = ['$oid', '$numberInt', '$numberLong', '$numberDouble', '$numberDecimal'];
 
-/** A value as exactJson() gives it, as text of a cell: what text cannot say is Extended JSON. */
+/** A value from exactJson() as text of a CSV field: types that text cannot express are Extended JSON. */
 export function textOf(value: unknown): string | null {
   if (value === null || value === undefined) return null;
   if (typeof value !== 'object') return String(value);

@@ -5,7 +5,7 @@ const OBJECT_ID = /^[0-9a-f]{24}$/i;
 const INT32 = 2 ** 31;
 const INT64 = 2n ** 63n;
 
-/** `name`: of the field in the documents. */
+/** `name`: the field in the documents. */
 export function importedValue(kind: ColumnKind, name: string): (value: unknown) => unknown {
   const convert = CONVERTERS[kind];
   const isId = name === '_id' && kind === 'text';
@@ -16,7 +16,7 @@ export function importedValue(kind: ColumnKind, name: string): (value: unknown) 
   };
 }
 
-/** A text that is not of the kind is kept as it is by these, and refused where it must be. */
+/** Converters of a kind. They keep a text that does not fit, unless the kind is required. */
 const CONVERTERS: Readonly<Record<ColumnKind, (text: string) => unknown>> = {
   text: (text) => text,
   integer: (text) => (/^-?\d+$/.test(text) ? integer(text) : { $numberLong: text }),

@@ -14,7 +14,7 @@ import { invalidField } from '../../../platform/errors.ts';
 import { textOf } from './extended-json.ts';
 import { importedValue } from './imported-values.ts';
 
-/** A document of more bytes is given as its `_id`, so that a page of them stays small. */
+/** A larger document is returned as its `_id` only, so that pages stay small. */
 const WHOLE_BYTES = 256 * 1024;
 const ROOT = '$$ROOT';
 const COLUMNS = [
@@ -121,7 +121,7 @@ class Documents implements RowLanguage {
     if (action === 'delete') return command({ delete: name, deletes: [{ q, limit: 1 }] });
     const operator = Object.keys(values)[0];
     if (operator?.startsWith('$'))
-      throw invalidField('values', `is the whole document, and has no operators such as ${operator}`);
+      throw invalidField('values', `must be the whole document, without operators such as ${operator}`);
     return command({ update: name, updates: [{ q, u: values }] });
   }
 
@@ -172,17 +172,17 @@ function isDown({ sort }: RowsAsk): boolean {
   return sort[0]?.descending === true;
 }
 
-/** The condition of the rows after a key. Throws `invalid_request` for another order than that of the key. */
+/** The condition for rows after a key. Throws `invalid_request` if the order is not that of the key. */
 function after(ask: RowsAsk): readonly RowValues[] {
   if (ask.after === undefined) return [];
-  if (ask.after.length !== 1) throw invalidField('after', 'has one value, an _id');
+  if (ask.after.length !== 1) throw invalidField('after', 'takes one value, an _id');
   if (ask.sort.some(({ column }) => column !== '_id') || ask.sort.length > 1)
     throw invalidField(
       'after',
       'is only for documents in the order of their _id: use skip for another order',
     );
   const [value = null] = ask.after;
-  // Nothing is more than null, and of the same type.
+  // No value of the same type is greater than null.
   if (value === null) return [{ _id: { $in: [] } }];
   return [{ _id: { [isDown(ask) ? '$lt' : '$gt']: value } }];
 }
@@ -210,7 +210,7 @@ function termOf({ column, operator, value }: RowFilter): RowValues {
   if (operator !== 'contains' && operator !== 'starts_with')
     return { [column]: { [COMPARED[operator]]: value } };
   if (typeof value !== 'string' || value === '')
-    throw invalidField('filter', `${operator} needs a text of one character or more`);
+    throw invalidField('filter', `${operator} needs a text of at least one character`);
   const text = value.replaceAll(/[\\^$.*+?()[\]{}|/-]/g, String.raw`\$&`);
   return { [column]: { $regex: operator === 'contains' ? text : `^${text}`, $options: 'i' } };
 }

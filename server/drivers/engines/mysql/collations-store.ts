@@ -1,4 +1,4 @@
-/** The SQL that tells what a server has of what dumps use. */
+/** SQL that finds out which features used by dumps a server has. */
 import { type Admin, rowsOf } from './admin-store.ts';
 
 /** Full names: from 10.10 on, MariaDB has some collations for several character sets. */
@@ -16,7 +16,7 @@ export async function collationsOf(admin: Admin): Promise<ReadonlySet<string>> {
   return new Set(rows.map(({ name }) => String(name)));
 }
 
-/** The engine that all tables get, whatever a statement says; null: the one that it says. */
+/** The storage engine forced for all tables; null: statements choose it. */
 export async function enforcedEngine(admin: Admin): Promise<string | null> {
   const [row] = await rowsOf(admin, "SHOW GLOBAL VARIABLES LIKE 'enforce_storage_engine'");
   const name = String(row?.['Value'] ?? '');

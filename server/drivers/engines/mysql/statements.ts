@@ -26,7 +26,7 @@ const FULL = [1021, 1114];
 const SLOW_CLIENT_SECONDS = 600;
 /** Bytes of rows that are in memory during a scan. */
 const STEP_BYTES = 256 * 1024;
-/** The bytes of a number, about. */
+/** Approximate bytes of a number. */
 const VALUE_BYTES = 8;
 const PACKET_TOO_LARGE = '1153';
 /** A read-only statement; the rights of its user keep functions that it calls from writing too. */
@@ -117,7 +117,7 @@ interface Under {
   on(event: 'end', listener: () => void): Under;
 }
 
-/** Reads on when the rows before have been taken: the server waits for us meanwhile. */
+/** Continues when the previous rows have been processed: the server waits for us meanwhile. */
 function fetchAll(driver: Connection, { statement, onRows }: Scan): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   let [rows, bytes]: [unknown[][], number] = [[], 0];

@@ -136,7 +136,7 @@ describe('a tenant of MariaDB', { skip: noMysql }, () => {
   });
 
   test('while the disk is nearly full nobody writes, and everybody deletes', async () => {
-    /** In a session of its own: sessions end when rights change. Null: it went well. */
+    /** In its own session: sessions end when rights change. Null: it went well. */
     const run = async (statement: string) => {
       try {
         const session = await connectTo(other.database, other.username);

@@ -133,11 +133,11 @@ const UNTRANSLATABLE = '22P05';
 const STEP_ROWS = 100;
 /** Fetched at a time while rows are left out. */
 const SKIPPED_STEP_ROWS = 2000;
-/** So many bytes of rows are fetched at a time in a scan, as far as the rows before tell. */
+/** Target bytes of rows per step of a scan, estimated from the previous rows. */
 const STEP_BYTES = 256 * 1024;
-/** Rows of the first step, when their size is not known. */
+/** Rows of the first step, when their size is unknown. */
 const FIRST_STEP_ROWS = 8;
-/** The most that one step of a scan may be. */
+/** Maximum rows of one step of a scan. */
 const SCANNED_BYTES = 64 * 2 ** 20;
 /** The least that JSON adds to a value. */
 const JSON_BYTES = 3;
@@ -186,7 +186,7 @@ class LimitedQuery {
   #isTruncated = false;
   #readsFromClient = false;
 
-  /** With `onStep` all rows go there, step by step, and none is in the result. */
+  /** With `onStep`, all rows are passed to it, step by step, and the result has none. */
   constructor(query: Limits, onStep: OnStep | null = null) {
     this.#query = query;
     this.#onStep = onStep;
@@ -279,7 +279,7 @@ class LimitedQuery {
     this.#fetched.resolve({ columns, rows, affected, truncated: this.#isTruncated });
   }
 
-  /** Goes on when the rows of this step have been taken; a failure there ends the statement. */
+  /** Continues when the rows of this step have been processed; a failure of that ends the statement. */
   #passOn(wire: Wire, goOn: () => void): void {
     if (this.#onStep === null || this.#rows.length === 0) {
       goOn();

@@ -3,7 +3,7 @@ import type { EngineDatabase } from '../../../databases/engine.ts';
 
 export interface HranaCalls {
   exchange(database: EngineDatabase, call: HranaCall): Promise<HranaReply>;
-  /** Answers a message of a WebSocket; null: it is none of the protocol. */
+  /** Answers a message of a WebSocket; null: the message does not belong to the protocol. */
   receive(database: EngineDatabase, message: HranaMessage): Promise<Uint8Array | null>;
   /** Ends the streams of a WebSocket. */
   closeSocket(database: EngineDatabase, socket: string): Promise<unknown>;

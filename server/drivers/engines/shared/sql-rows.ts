@@ -60,7 +60,7 @@ export interface SqlRowDialect {
   readonly types: Readonly<Record<ColumnKind, string>>;
   /** Whether a time may have a zone. */
   readonly hasZones: boolean;
-  /** Between the columns and the values of a row that gives all its values; default: nothing. */
+  /** SQL between the columns and the values of a row that sets all its values; default: none. */
   overriding?(columns: readonly Column[]): string;
 }
 
@@ -267,15 +267,15 @@ function assertOfTables(ask: Pick<RowsAsk, 'match' | 'after'>): void {
     if (ask[name] !== undefined) throw invalidField(name, 'is only for collections of documents');
 }
 
-/** Text to look for: every text has the empty one in it, which an empty list or a cleared field becomes. */
+/** Text to search for: an empty list or a cleared field becomes the empty text, which every text contains. */
 function textIn(value: unknown, operator: string): string {
   const isText = ['string', 'number', 'boolean'].includes(typeof value);
   if (isText && value !== '') return String(value);
-  const need = `${operator} needs a text of one character or more, or a number; without the condition all rows are found`;
+  const need = `${operator} needs a text of at least one character, or a number; without the condition all rows are found`;
   throw invalidField('filter', need);
 }
 
-/** More terms in a row nest deeper than SQLite reads (1,000), so that those of a wide table are grouped. */
+/** SQLite nests at most 1,000 terms in a row, so the terms of a wide table are grouped. */
 const TERMS_OF_GROUP = 200;
 
 /** Terms of an expression, of any number; the operator must be associative. */

@@ -1,4 +1,4 @@
-/** SQLite in a page: a file per database, opened by a process of its own, that drivers reach by HTTP. */
+/** SQLite in a page: a file per database, opened by its own process, that drivers reach by HTTP. */
 import { join } from 'node:path';
 import type { EngineAbout } from '../shared/engine-about.ts';
 import { hranaOf } from './hrana-exchange.ts';

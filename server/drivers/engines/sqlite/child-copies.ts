@@ -8,7 +8,7 @@ import type { TenantConnections } from './tenant-connections.ts';
 import { numberOf, openTenantFile } from './tenant-file.ts';
 import { NO_VECTOR_INDEX } from './vectors.ts';
 
-/** More than any file has. */
+/** Exceeds every file. */
 const ALL_PAGES = 2 ** 31 - 1;
 
 /**

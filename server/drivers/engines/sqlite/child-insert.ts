@@ -21,7 +21,7 @@ interface Refused {
 /** Errors of a value, not of the file or the disk. */
 const OF_A_ROW = /^SQLITE_(?:CONSTRAINT|MISMATCH|TOOBIG|ERROR)/;
 
-/** Asks for each batch with a part, whose answer it is; an empty one is the end. */
+/** Requests each batch by sending a part, whose answer is the batch; an empty one is the end. */
 export function insertHandler(tenant: TenantConnections): Handler {
   return async (call) => {
     const { first, most } = call.head as unknown as { readonly first: string | null; readonly most: number };

@@ -1,4 +1,4 @@
-/** Runs one statement on a connection of its own, for the console's query page. */
+/** Runs one statement on its own connection, for the console's query page. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises';
 import { isBusy } from '../../../../libs/sqlite/index.ts';
@@ -66,12 +66,15 @@ export function changeHandler(tenant: TenantConnections): Handler {
 
 /** Bytes of rows in one part of a scan. */
 const PART_BYTES = 256 * 1024;
-/** While a snapshot is read the log grows, and no size limit counts it: at least this, or as the file. */
+/**
+ * The log grows while a snapshot is read, and no size limit counts it: the larger of this and the size of the
+ * file is allowed.
+ */
 const LEAST_LOG_BYTES = 64 * 2 ** 20;
 
 /**
- * All rows of one statement, in parts that are lists as JSON: one statement reads one snapshot. It ends
- * when too much is written meanwhile.
+ * All rows of one statement, in parts that are lists as JSON: one statement reads one snapshot. It fails
+ * when the log grows too much meanwhile.
  */
 export function scanHandler(tenant: TenantConnections, leastLogBytes = LEAST_LOG_BYTES): Handler {
   return async (call) => {

@@ -80,7 +80,7 @@ function columnsOf(database: DatabaseSync, name: string): Table['columns'] {
       nullable: column.notnull === 0,
       default: textOrNull(column.dflt_value),
       primary_key: column.pk !== 0,
-      // 1 is of virtual tables, 2 and 3 of `GENERATED ALWAYS AS`.
+      // 1: virtual tables; 2 and 3: `GENERATED ALWAYS AS`.
       generated: column.hidden !== 0,
     }));
   } catch {

@@ -17,8 +17,8 @@ export function hranaOf(engine: Pick<SqliteEngine, 'call' | 'callIfThere'>): Hra
 }
 
 /**
- * Answers a message of a WebSocket; null: it is none of the protocol. Throws what exchangeHrana() throws; the
- * streams of the WebSocket are lost then.
+ * Answers a message of a WebSocket; null: the message does not belong to the protocol. Throws what
+ * exchangeHrana() throws; the streams of the WebSocket are lost then.
  */
 async function receiveHrana(
   engine: Pick<SqliteEngine, 'call'>,

@@ -1,4 +1,4 @@
-/** Rows of SQLite, where each value has a type of its own. */
+/** Rows of SQLite, where each value has its own type. */
 import { isBytes } from '../../../databases/rows/row-language.ts';
 import { invalidField } from '../../../platform/errors.ts';
 import {
@@ -30,12 +30,12 @@ function literal(value: unknown): string {
   return `CAST(x'${Buffer.from(text).toString('hex')}' AS TEXT)`;
 }
 
-/** SQLite's results have at most 2,000 columns, of which the kinds are one. */
+/** SQLite's results have at most 2,000 columns, and one is needed for the types. */
 const MOST_COLUMNS = 1999;
 
 function kinds(names: readonly string[]): string {
   if (names.length > MOST_COLUMNS)
-    throw invalidField('table', `has ${names.length} columns, and rows of at most 1,999 are read`);
+    throw invalidField('table', `has ${names.length} columns, but rows of at most 1,999 can be read`);
   return (
     joined(
       names.map((name) => `substr(typeof(${name}), 1, 1)`),

@@ -27,7 +27,7 @@ export class RefusedText extends Error {}
 
 export interface MakingHow {
   readonly sizeLimit: SizeLimit;
-  /** The file is there, and the text has rows for its tables. */
+  /** The file exists, and the text has rows for its tables. */
   readonly isAdded: boolean;
   /** Indexes of vectors are left out, not refused. */
   readonly lenient: boolean;

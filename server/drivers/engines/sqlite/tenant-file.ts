@@ -34,7 +34,7 @@ class TenantDatabase extends DatabaseSync {
     }
   }
 
-  /** Whether SQLite refused to make a part of a virtual table that is there. */
+  /** Whether SQLite refused to create a part of an existing virtual table. */
   #hasPart(error: unknown): boolean {
     const name = RESERVED.exec(error instanceof Error ? error.message : '')?.[1];
     if (name === undefined) return false;

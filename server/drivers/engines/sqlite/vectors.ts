@@ -28,14 +28,14 @@ export function defineVectorFunctions(database: DatabaseSync): void {
   define('vector_distance_l2', (a, b) => distance(read.of(a), read.of(b), euclidean));
 }
 
-/** With what to do, for an index of vectors; others as they are. */
+/** Adds advice to an error about vector indexes; other errors stay unchanged. */
 export function withVectorHint(error: unknown): unknown {
   if (error instanceof Error && NO_INDEX.test(error.message))
     error.message += ` (vectors have no index here: ${INSTEAD})`;
   return error;
 }
 
-/** Reads a vector; one in text is often the same for all rows of a statement. */
+/** Reads a vector; a vector as text is often the same for all rows of a statement. */
 class VectorReader {
   readonly #texts = new Map<string, Vector>();
 
@@ -130,7 +130,7 @@ function euclidean(a: Vector['values'], b: Vector['values']): number {
   return Math.sqrt(sum);
 }
 
-/** An error in the form of those of SQLite. */
+/** An error in SQLite's form. */
 function failure(message: string): Error {
   return Object.assign(new Error(message), {
     code: 'ERR_SQLITE_ERROR',

@@ -18,7 +18,7 @@ import {
 import { AppError, isAppError } from '../../../platform/errors.ts';
 import { connectionEnded, timedOut } from '../database-server.ts';
 
-/** `save` sets a savepoint, `keep` forgets it, and `undo` goes back to it. */
+/** `save` sets a savepoint, `keep` releases it, and `undo` rolls back to it. */
 export type Step = 'begin' | 'commit' | 'rollback' | 'save' | 'keep' | 'undo';
 
 /** The engine-specific part, over a connection `C`. */
@@ -36,7 +36,7 @@ export interface Statements<C> {
   run(connection: C, query: Query): Promise<QueryResult>;
   /** See Engine.scan(). */
   scan(connection: C, scan: Scan): Promise<void>;
-  /** Whether a transaction may make a table. */
+  /** Whether a transaction may create a table. */
   readonly makesTablesInTransactions: boolean;
   /** A step of a transaction that writes. */
   transact(connection: C, step: Step): Promise<void>;
@@ -65,7 +65,7 @@ export interface TenantQueriesDeps<C> {
 interface Bound {
   readonly signal: AbortSignal;
   readonly statement: string;
-  /** How long all may take; default: as long as one statement. */
+  /** Time limit of all together; default: that of one statement. */
   readonly watchMs?: number;
 }
 
@@ -79,7 +79,7 @@ interface Watching {
 /** The statements give no rows. */
 const OF_A_CHANGE = { readOnly: false, maxRows: 1, maxBytes: 2 ** 16 };
 const TABLES_MS = 10_000;
-/** The longest that all rows of a table may take to be read by their client. */
+/** Time limit for a client that reads all rows of a table. */
 const LONG_MS = 60 * 60_000;
 /** The most that the server may send of rows that are left out. */
 const SKIPPED_BYTES = 64 * 2 ** 20;
@@ -204,7 +204,7 @@ export class TenantQueries<C> {
     await statements.transact(connection, 'commit');
   }
 
-  /** The number of rows. Of a batch that is refused, each row is tried alone, to name those that are bad. */
+  /** The number of rows. If a batch is refused, each row is tried alone to name the bad ones. */
   async #insertBatch(
     connection: C,
     { whole, each }: InsertBatch,

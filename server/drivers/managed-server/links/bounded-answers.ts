@@ -1,4 +1,7 @@
-/** A bound on what a server sends for a statement of a tenant: what is not shown must not fill our memory. */
+/**
+ * A bound on the rows that a server sends for a tenant's statement: rows that are not shown must not fill our
+ * memory.
+ */
 import type { Duplex } from 'node:stream';
 import { QueryFailed } from '../../../databases/engine.ts';
 
@@ -14,7 +17,7 @@ export function endBeyond(stream: Duplex, maxBytes: number): void {
   endBeyondEach(stream, maxBytes);
 }
 
-/** The same between any two calls of the function that it gives. */
+/** Same as above, between any two calls of the returned function. */
 export function endBeyondEach(stream: Duplex, maxBytes: number): () => void {
   let bytes = 0;
   stream.on('data', (piece: Buffer) => {

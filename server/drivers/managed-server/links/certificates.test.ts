@@ -73,7 +73,7 @@ test("the operator's certificate and key are taken with a byte order mark and CR
   await once(connect({ port, host: '127.0.0.1', ca }).resume(), 'secureConnect');
 });
 
-test('a host of its own in connection strings changes the name, not the addresses to listen on', (t) => {
+test('its own host in connection strings changes the name, not the addresses to listen on', (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'cloudlet-tls-'));
   t.after(() => rmSync(folder, { recursive: true }));
   const options = { certFile: '', keyFile: '', folder, clock: systemClock };

@@ -26,7 +26,7 @@ export interface ServerTlsOptions {
   readonly clock: Clock;
 }
 
-/** In the server's home. */
+/** Files in the server's home. */
 export const CERT_FILE = 'tls.crt';
 export const KEY_FILE = 'tls.key';
 const AUTHORITY = 'Cloudlet databases';
@@ -168,7 +168,7 @@ function assertWhole({ cert, key }: Certificate): void {
   try {
     if (new X509Certificate(cert).checkPrivateKey(createPrivateKey(key))) return;
   } catch {
-    // It is not one.
+    // The file is not a certificate.
   }
   throw new AppError('engine_unavailable', 'The certificate authority of the database servers is damaged', {
     hint:

@@ -30,7 +30,7 @@ export interface Guarded {
 }
 
 export interface DiskGuardDeps {
-  /** On the file system that they are on. */
+  /** A folder on the file system of the servers. */
   readonly folder: string;
   readonly level: () => DiskLevel;
   readonly servers: () => readonly Guarded[];

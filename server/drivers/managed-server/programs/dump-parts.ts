@@ -33,7 +33,7 @@ export class DumpParts {
     return this.#mark === null ? 1 : 2;
   }
 
-  /** The content up to the next mark. nextName() skips what was not read. */
+  /** The content up to the next mark. nextName() skips the unread rest. */
   content(): Readable {
     this.#handed = Readable.from(this.#content(), { objectMode: false }).once('error', () => {});
     return this.#handed;

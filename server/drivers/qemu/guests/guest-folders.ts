@@ -90,7 +90,7 @@ export class GuestFolders {
     this.swept = Promise.allSettled(left.map((name) => removeTree(join(root, name))));
   }
 
-  /** We were killed after the old folders went: the new ones are complete, and take their place. */
+  /** We were killed after the old folders were removed: the new ones are complete and replace them. */
   #finishReplacing(name: string): void {
     const vmId = name.startsWith(UNFINISHED) ? name.slice(UNFINISHED.length) : '';
     if (!isId('vm', vmId) || fs.existsSync(this.path(vmId))) return;

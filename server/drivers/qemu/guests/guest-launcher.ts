@@ -290,7 +290,7 @@ export async function prepareGuest(
   }
 }
 
-/** The hardware of a new guest, and what fills its folder: a disk of the image, and the seed. */
+/** The hardware of a new guest, and the content of its folder: a disk from the image, and the seed. */
 async function newGuest(
   programs: PreparationDeps['programs'],
   { spec, base }: { readonly spec: GuestSpec; readonly base: string },

@@ -111,7 +111,7 @@ export class GuestNetworks {
   assertUsers(): void {
     const { noUsers } = this.#deps;
     if (noUsers === null) return;
-    const detail = `this machine needs a user of its own, and ${noUsers.problem}`;
+    const detail = `this machine needs its own user, and ${noUsers.problem}`;
     throw new AppError('engine_unavailable', detail, { hint: noUsers.fix });
   }
 

@@ -26,7 +26,7 @@ export interface RunsDeps {
   readonly clock: Clock;
   /** A run has ended, for any reason. */
   readonly onGone: (run: GuestRun) => void;
-  /** A run that was not being stopped is over. */
+  /** A run has ended that nobody was stopping. */
   readonly onEnd: (end: GuestEnd) => void;
 }
 
@@ -138,7 +138,7 @@ export class GuestRuns {
     return bytes;
   }
 
-  /** Forgets a run that is over. */
+  /** Forgets a run that has ended. */
   forget(run: GuestRun): void {
     run.close();
     if (this.#runs.get(run.vmId) !== run) return;

@@ -16,7 +16,7 @@ export interface HostDisk {
   isLow(): boolean;
   /** Space is low, and the reserve for those commits was released: any write may use it. */
   isOut(): boolean;
-  /** `scarce`: guests have used up their part of the disk; `tight`: they will soon. */
+  /** `scarce`: guests have used up their share of the disk; `tight`: they will soon. */
   machineRoom(): 'ample' | 'tight' | 'scarce';
 }
 

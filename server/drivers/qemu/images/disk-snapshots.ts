@@ -114,7 +114,7 @@ export class DiskSnapshots implements GuestSnapshots {
     });
   }
 
-  /** Copies what is not a hole into a new durable file. Returns the bytes that it takes. */
+  /** Copies all but the holes into a new durable file. Returns the bytes that it takes. */
   async #copy(from: number, path: string, owner: number | null): Promise<number> {
     const qemuImg = await this.#deps.qemuImg();
     if (qemuImg === null) throw noQemuImg();
@@ -149,7 +149,7 @@ async function copyRange(
   let at = offset;
   for await (const chunk of fs.createReadStream('', part)) {
     const bytes = chunk as Buffer;
-    // A full disk takes a part without an error; the next write has it.
+    // A full disk accepts a part without an error; the next write reports it.
     for (let done = 0; done < bytes.length; )
       done += (await to.write(bytes, done, bytes.length - done, at + done)).bytesWritten;
     at += bytes.length;

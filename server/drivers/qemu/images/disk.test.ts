@@ -133,7 +133,7 @@ test('a lent file replaces a link in its place and is never written through it',
   assert.equal(fs.readFileSync(victim, 'utf8'), 'secret');
 });
 
-test('a lent file that its guest could not read is a copy of its own, under its user', (t) => {
+test('a lent file that its guest could not read is its own copy, under its user', (t) => {
   if (noGuestUsers) return t.skip(noGuestUsers);
   const [source, victim, target] = ['own', 'other', 'copy'].map((name) => join(root, name)) as [
     string,

@@ -33,7 +33,7 @@ function writeFile(path: string, owner: Owner, write: (fd: number) => void): voi
   const fd = fs.openSync(path, 'wx', 0o600);
   try {
     write(fd);
-    // By descriptor, because the guest may replace the name.
+    // Opened by descriptor, because the guest may replace the name.
     if (owner !== null) fs.fchownSync(fd, owner, owner);
   } finally {
     fs.closeSync(fd);
@@ -105,7 +105,7 @@ export async function growDisk(folder: string, { format, diskGb, owner, qemuImg 
     }
     const header = Buffer.alloc(QCOW2_SIZE + 8);
     fs.readSync(fd, header, 0, header.length, 0);
-    // QEMU says better what is wrong with a damaged disk.
+    // QEMU describes a damaged disk better.
     const isQcow2 = header.toString('latin1', 0, 4) === 'QFI\xfb';
     if (!isQcow2 || header.readBigUInt64BE(QCOW2_SIZE) >= BigInt(bytes)) return;
   } finally {

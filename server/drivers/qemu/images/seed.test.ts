@@ -40,7 +40,7 @@ test('keys are in meta-data, whatever the user-data is, and cannot be more than 
   }
 });
 
-test('a guest with an address of its own is told it, and asks nobody', () => {
+test('a guest with its own address is told it, and asks nobody', () => {
   const staticNetwork = { address: '10.80.0.2/16', gateway: '10.80.0.1', resolvers: ['9.9.9.9'] };
   const config = seedFiles({ ...testSpec('tiny'), staticNetwork })['network-config'];
   assert.match(

@@ -10,7 +10,7 @@ import { text } from '../../../texts/text.ts';
 import { pointsQuery } from '../../recovery/queries.ts';
 import style from './release-notes.module.css';
 
-/** Links to other files of the project lead nowhere here. */
+/** Relative links to other project files do not work here. */
 const NOTES = changes.replace(/\[([^\]]+)\]\((?!https?:)[^)]+\)/g, '$1');
 
 /** States in which a point can be restored whole. */

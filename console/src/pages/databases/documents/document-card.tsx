@@ -1,4 +1,4 @@
-/** A document of a list: one line, or its tree, with what can be done with it. */
+/** A document of a list: one line, or its tree with the actions on it. */
 import { ChevronDownIcon, ChevronRightIcon } from '@heroicons/react/24/outline';
 import { Badge, Button, Group, Text, UnstyledButton } from '@mantine/core';
 import { useState } from 'react';

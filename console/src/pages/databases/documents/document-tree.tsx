@@ -1,4 +1,4 @@
-/** A document as a tree: what is folded is not rendered, and of many members only some are. */
+/** A document as a tree: collapsed members are not rendered, nor are all members of a large object. */
 import { Button } from '@mantine/core';
 import { useState } from 'react';
 import { documentsText as words } from '../../../texts/documents-text.ts';

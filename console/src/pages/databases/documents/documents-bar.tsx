@@ -1,4 +1,4 @@
-/** Filter and order of documents, as MongoDB has them. */
+/** Filter and order of documents, in MongoDB's syntax. */
 import { FunnelIcon } from '@heroicons/react/24/outline';
 import { Button, NativeSelect, TextInput } from '@mantine/core';
 import { type FormEvent, useState } from 'react';

@@ -179,7 +179,7 @@ function Head({ first, isReading, onRefresh, children }: HeadProps) {
   );
 }
 
-/** A filter in the address may be anything: one that is no JSON finds all. */
+/** A filter in the address may be any text: if it is not JSON, all documents are found. */
 function matchOf(match: string): Pick<DocumentsAsk, 'match'> {
   try {
     return match === '' ? {} : { match: { ...documentIn(match) } };

@@ -9,7 +9,7 @@ export interface Edit {
 }
 
 export interface Pending {
-  /** By the `_id` as JSON. */
+  /** Keyed by the `_id` as JSON. */
   readonly edits: ReadonlyMap<string, Edit>;
   readonly inserts: readonly Document[];
 }
@@ -19,7 +19,7 @@ export const NO_CHANGES: Pending = { edits: new Map(), inserts: [] };
 export const keyOf = (document: Document) => JSON.stringify(document._id);
 export const countOf = ({ edits, inserts }: Pending) => edits.size + inserts.length;
 
-/** An edit that changes nothing is none. */
+/** An edit without changes is dropped. */
 export function withEdit(pending: Pending, edit: Edit): Pending {
   const edits = new Map(pending.edits);
   if (JSON.stringify(edit.values) === JSON.stringify(edit.old)) edits.delete(keyOf(edit.old));
@@ -27,7 +27,7 @@ export function withEdit(pending: Pending, edit: Edit): Pending {
   return { ...pending, edits };
 }
 
-/** Deletes first, so that a new document may have the `_id` of one. */
+/** Deletes run first, so that a new document may reuse the `_id` of a deleted one. */
 export function changesOf({ edits, inserts }: Pending): DatabaseRowChange[] {
   const all = [...edits.values()];
   return [

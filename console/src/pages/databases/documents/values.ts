@@ -4,7 +4,7 @@ export type Document = Readonly<Record<string, unknown>>;
 
 /** Longer text is cut off in a line: a document may have megabytes. */
 const MOST_CHARACTERS = 200;
-/** Fields of a document in the line of a folded one. */
+/** Number of fields shown in the line of a collapsed document. */
 const PREVIEW_FIELDS = 8;
 
 const TYPES: Readonly<Record<string, string>> = {
@@ -85,7 +85,7 @@ function typedNumber(_key: string, value: unknown, context?: { source?: string }
   return Number.isInteger(value) ? { $numberDouble: source } : value;
 }
 
-/** Throws SyntaxError for what is no object. */
+/** Throws SyntaxError if the text is not an object. */
 export function documentIn(text: string): Document {
   const found: unknown = JSON.parse(text, typedNumber);
   if (typeof found !== 'object' || found === null || Array.isArray(found))

@@ -23,7 +23,7 @@ import { importsText as words } from '../../../texts/imports-text.ts';
 import { text } from '../../../texts/text.ts';
 import classes from '../databases.module.css';
 
-/** The guesses need no more of a file. */
+/** The part of a file that guessing needs. */
 const BEGINNING_BYTES = 512 * 1024;
 const SEPARATORS = [',', ';', '\t', '|'];
 const TYPES = ['text', 'integer', 'number', 'boolean', 'date', 'timestamp', 'bytes', 'json'] as const;
@@ -33,7 +33,7 @@ const TYPING_MS = 400;
 interface ImportProps {
   readonly database: Database;
   readonly file: File;
-  /** Whether JSON becomes documents, which are stored as they are. */
+  /** Whether JSON becomes documents, which are stored unchanged. */
   readonly hasDocuments: boolean;
   readonly onClose: () => void;
 }

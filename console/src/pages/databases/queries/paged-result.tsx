@@ -26,7 +26,7 @@ export function PagedResult({ id, body, first }: PagedResultProps) {
   const skip = starts.at(-1) ?? 0;
   const { query_id: _, ...asked } = body;
   const page = useQuery({
-    // Not beneath the database: a page that is read again by itself would move under the reader.
+    // Its key is not below the database's: automatic reloads would move the page under the reader.
     queryKey: ['query-pages', id, asked, skip],
     queryFn: ({ signal }) => cloud.queryDatabase(id, { ...asked, skip }, { signal }),
     enabled: skip > 0,

@@ -22,7 +22,7 @@ interface Kept {
 
 const MOST_TABS = 30;
 
-/** `first`: the text of the first tab; `asked`: a tab that the address asks for. */
+/** `first`: the text of the first tab; `asked`: a tab requested by the address. */
 export function useQueryTabs(
   databaseId: string,
   { first, asked }: { readonly first: string; readonly asked: Omit<QueryTabEntry, 'id'> | null },

@@ -17,7 +17,7 @@ interface ResultGridProps {
   readonly result: DatabaseQueryResult;
   /** Number of rows before this page, for row numbers. */
   readonly skip?: number;
-  /** There are pages beside it, so that nothing is missing. */
+  /** Other pages follow, so no row is missing. */
   readonly isPaged?: boolean;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Typing over a selection, done by the editor itself: Chromium keeps the look of what it replaces in
- * an inline style, which the page's policy forbids and the browser complains of.
+ * Typing over a selection, handled by the editor itself: Chromium keeps the look of the replaced text in
+ * an inline style, which the page's policy forbids, with an error in the browser's console.
  */
 import { type Extension, Prec } from '@codemirror/state';
 import { EditorView } from '@codemirror/view';

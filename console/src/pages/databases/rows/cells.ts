@@ -23,7 +23,7 @@ function hexOf({ base64 }: Bytes): string {
   return bytesLength({ base64 }) > MOST_BYTES ? `${hex}…` : hex;
 }
 
-/** In one line. */
+/** Shown in one line. */
 export function shownText(value: unknown): string {
   if (value === null || value === undefined) return '';
   if (isBytes(value)) return hexOf(value);

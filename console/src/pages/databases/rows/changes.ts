@@ -12,12 +12,12 @@ interface RowChange {
 
 interface Update {
   readonly old: Row;
-  /** By index of the column. */
+  /** Keyed by the column's index. */
   readonly values: ReadonlyMap<number, unknown>;
 }
 
 export interface Pending {
-  /** By key of the row, here and below. */
+  /** Keyed by the row's key, here and below. */
   readonly updates: ReadonlyMap<string, Update>;
   readonly deletes: ReadonlyMap<string, Row>;
   /** New rows; a column without a value gets its default. */

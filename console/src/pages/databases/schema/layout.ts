@@ -1,4 +1,4 @@
-/** Places of tables in a diagram: referenced tables are left of those that refer to them. */
+/** Positions of tables in a diagram: referenced tables are left of the tables that refer to them. */
 
 /** The members of the API's DatabaseTable that are drawn. */
 export interface SchemaTable {
@@ -103,7 +103,7 @@ interface Link {
   readonly target: SchemaTable | undefined;
 }
 
-/** The longest way to a table that refers to none; a circle is cut where it closes. */
+/** The longest path to a table without references; a cycle is cut where it closes. */
 function levelsOf(tables: readonly SchemaTable[], links: readonly Link[]): ReadonlyMap<SchemaTable, number> {
   const targets = new Map<SchemaTable, SchemaTable[]>();
   for (const { table, target } of links)

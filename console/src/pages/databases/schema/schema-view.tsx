@@ -1,4 +1,4 @@
-/** Tables as boxes with their keys as lines, and the same as a list. Only what is in sight is drawn. */
+/** Tables as boxes with their keys as lines, and the same as a list. Only the visible part is drawn. */
 import { Button, Group, Stack, Text } from '@mantine/core';
 import { useEffect, useMemo, useRef, useState } from 'react';
 import { schemaText as words } from '../../../texts/schema-text.ts';
@@ -31,7 +31,7 @@ interface Sight {
 }
 
 const MARGIN_PX = 16;
-/** Around what is seen, so that scrolling finds it drawn. */
+/** Margin around the visible part, so that scrolling shows no gaps. */
 const BEYOND_PX = 400;
 
 export function SchemaView({ tables, onOpen }: SchemaProps) {
@@ -175,7 +175,10 @@ function short(text: string, most: number): string {
   return text.length > most ? `${text.slice(0, most - 1)}…` : text;
 }
 
-/** From the left of the column that refers to the right of the other; around, if that is not left of it. */
+/**
+ * From the left edge of the referring column to the right edge of the referenced one; around both tables if
+ * they overlap.
+ */
 function curveOf({ from, to, columns, others }: Reference): string {
   const [y1, y2] = [heightOf(from, columns[0]), heightOf(to, others[0])];
   if (to.x + BOX_PX <= from.x) {

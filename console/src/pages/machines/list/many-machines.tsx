@@ -18,7 +18,7 @@ export type MachinesAction = (typeof MACHINES_ACTIONS)[number];
 
 const words = machineText.many;
 
-/** A machine that is on or off already has nothing to do. */
+/** A machine that is already on or off is skipped. */
 async function send(action: MachinesAction, vm: Vm): Promise<unknown> {
   if (action === 'start') return vm.state === 'running' ? vm : await cloud.startVm(vm.vm_id);
   if (action === 'stop') return isOff(vm) ? vm : await cloud.stopVm(vm.vm_id);

@@ -77,7 +77,7 @@ export function BucketMenu({ bucket }: { bucket: Bucket }) {
   );
 }
 
-/** Only what an ordinary bucket has not. */
+/** Only properties that differ from an ordinary bucket's. */
 export function BucketBadges({ bucket }: { bucket: Pick<Bucket, 'versioning' | 'encryption'> }) {
   return (
     <>

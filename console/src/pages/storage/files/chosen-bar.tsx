@@ -41,7 +41,7 @@ export const ACTION_WORDS: Readonly<Record<FileAction, string>> = {
   delete: text.storage.delete,
 };
 
-/** In this order. */
+/** Actions in this order. */
 const FILE_ACTIONS: readonly FileAction[] = [
   'download',
   'rename',

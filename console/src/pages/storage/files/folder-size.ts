@@ -1,4 +1,4 @@
-/** The size of a folder, which the cloud counts when somebody asks for it. */
+/** The size of a folder, which the cloud counts on request. */
 import { queryOptions, useQueries, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useCallback } from 'react';
 import type { BucketEntry } from '../../../../../sdk/index.ts';
@@ -14,7 +14,7 @@ export interface FolderSum {
   readonly isQuick: boolean;
 }
 
-/** Counts call by call, and says after each what it has so far. */
+/** Counts call by call, and reports the intermediate result after each. */
 const folderSizeQuery = (bucket: string, prefix: string) =>
   queryOptions({
     queryKey: ['files', bucket, 'size', prefix],

@@ -1,4 +1,6 @@
-/** The keys of a list of files: arrows, Shift, Space, Ctrl+A, F2, Delete, Escape. Enter opens by itself. */
+/**
+ * The keys of a list of files: arrows, Shift, Space, Ctrl+A, F2, Delete, Escape. The browser handles Enter.
+ */
 import { type RefObject, useEffect, useRef } from 'react';
 
 export interface ListKeys {

@@ -2,7 +2,7 @@
 import { useCallback, useRef, useState } from 'react';
 import type { BucketEntry } from '../../../../../sdk/index.ts';
 
-/** By name, including folders. */
+/** Keyed by name, including folders. */
 export type Chosen = ReadonlyMap<string, BucketEntry>;
 
 export interface Selection {

@@ -1,4 +1,4 @@
-/** Versioning and encryption of a bucket, each with a button, and what the bucket is. */
+/** Versioning and encryption of a bucket, each with a button, and facts about the bucket. */
 import { Button, Group, Stack, Text } from '@mantine/core';
 import { useState } from 'react';
 import type { Bucket } from '../../../../../sdk/index.ts';

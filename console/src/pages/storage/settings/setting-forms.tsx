@@ -16,7 +16,7 @@ import { TagsForm } from './tags-form.tsx';
 
 type Name = keyof BucketSettings;
 
-/** A setting that is not set says nothing. */
+/** A setting without a value has no summary. */
 type Entry<N extends Name> = readonly [
   section: SettingsSection,
   form: ComponentType<SettingProps<N>>,
@@ -25,7 +25,7 @@ type Entry<N extends Name> = readonly [
 
 const words = s3Text.settings.summaries;
 
-/** In the order of the section. */
+/** Settings in the order of the section. */
 const FORMS: { readonly [N in Name]: Entry<N> } = {
   public_access: ['access', BlockForm, (block) => (Object.values(block).includes(true) ? words.blocked : '')],
   policy: ['access', PolicyForm, () => words.policy],

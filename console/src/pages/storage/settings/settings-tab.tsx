@@ -42,7 +42,7 @@ function Sections({ bucket, settings }: SectionsProps) {
   const asked = useLocation({ select: ({ hash }) => hash });
   const named = SECTIONS.find((each) => each === asked);
   const open = named ?? SECTIONS[0];
-  // A section that was left keeps its unsaved changes.
+  // A hidden section keeps its unsaved changes.
   const [visited, setVisited] = useState<ReadonlySet<SettingsSection>>(new Set());
   useEffect(() => setVisited((before) => new Set([...before, open])), [open]);
   const list = useRef<HTMLElement>(null);
@@ -104,7 +104,7 @@ interface SectionProps {
   readonly section: SettingsSection;
   readonly bucket: string;
   readonly isOpen: boolean;
-  /** The address names it, so a narrow page shows it in place of the list. */
+  /** The address names a section, so a narrow page shows it instead of the list. */
   readonly isNamed: boolean;
   readonly children: ReactNode;
 }

@@ -2,7 +2,7 @@
 import { count, counted } from '../counted.ts';
 
 export const documents = {
-  filter: 'Filter of MongoDB',
+  filter: 'MongoDB filter',
   sortBy: 'Sort by',
   direction: 'Direction',
   ascending: 'Ascending',
@@ -36,6 +36,6 @@ export const documents = {
   keep: 'Keep change',
   large: (size: string) => `${size}: too large to be shown`,
   largeLead: (size: string) =>
-    `This document has ${size}, and only its _id is read here. The export has all of it.`,
+    `This document has ${size}; only its _id is shown here. The export contains the whole document.`,
   viewReadOnly: 'This is a view: its documents are read-only.',
 };

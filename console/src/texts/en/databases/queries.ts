@@ -37,7 +37,7 @@ export const queries = {
   tabName: 'Name of the tab',
   closeTab: (name: string) => `Close ${name}`,
   closeAsk: (name: string) => `Close ${name}?`,
-  closeLead: 'Its text is not saved in the cloud, and is lost.',
+  closeLead: 'The query is not saved in the cloud and will be lost.',
   closeSubmit: 'Close',
   saved: 'Saved',
   savedEmpty: 'Queries that you save are kept in the cloud with this database.',

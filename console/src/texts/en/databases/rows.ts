@@ -47,7 +47,7 @@ export const rows = {
   statements: 'Statements',
   run: (changes: number) => `Run ${counted(changes, 'change')}`,
   changed: (rows: number) => `${counted(rows, 'row')} changed`,
-  noKey: 'This table has no primary key: nothing tells its rows apart, so they are read-only here.',
+  noKey: 'This table has no primary key: its rows cannot be identified, so they are read-only here.',
   computed: 'The database computes this column: it takes no values.',
   viewReadOnly: 'This is a view: its rows are read-only.',
 };

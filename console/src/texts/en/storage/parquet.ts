@@ -14,14 +14,14 @@ export const parquet = {
     `${columns < columnCount ? `${count(columns)} of ${counted(columnCount, 'column')}` : counted(columns, 'column')}.`,
   more: (columns: readonly string[]) => `Also: ${columns.join(', ')}`,
   reasons: {
-    notParquet: 'This is not a Parquet file: its last bytes are not those of one.',
+    notParquet: 'This is not a Parquet file: the magic bytes at its end are missing.',
     encrypted: 'This Parquet file is encrypted. Download it to read it with its key.',
     damaged: 'This Parquet file is damaged and cannot be read.',
     metadataTooLarge:
-      'The description of the columns is too large for a preview. Download the file to read it.',
+      'The schema is too large for a preview. Download the file to read it.',
     rowsTooLarge: 'The first rows are too large for a preview. Download the file to read it.',
     unknownCodec:
-      'The rows are compressed in a way that the preview does not read. Download the file to read it.',
+      'The preview does not support the compression of the rows. Download the file to read it.',
     notLoaded: 'The preview could not be loaded. Reload the page, or download the file.',
     tooLong: 'Reading this file takes too long for a preview. Download the file to read it.',
   },

@@ -113,7 +113,7 @@ export const s3 = {
       access: undefined,
       lifecycle:
         'Rules that delete by themselves, at midnight UTC. Where several apply, the earliest counts.',
-      lock: 'Versions that are locked can be deleted by nobody until their time is over: not by thieves, mistakes or rules.',
+      lock: 'Nobody can delete a locked version until its lock ends: no thief, mistake or rule.',
       cors: 'Pages of other websites whose scripts may use this bucket. They need a key or a signed link all the same.',
       tags: 'Names and values of your own, for reports and for programs that look for them.',
       audit: 'The audit log names who changed this bucket. It can also name who wrote and read its files.',
@@ -126,7 +126,7 @@ export const s3 = {
       lock: 'Off',
       cors: 'Off',
       tags: 'None',
-      audit: 'Changes of the bucket',
+      audit: 'Bucket changes',
     },
     basics: {
       versioned: 'Versioned',
@@ -291,7 +291,7 @@ export const s3 = {
     enabled: (bucket: string) => `Object lock was enabled for ${bucket}`,
     needsVersions: 'Enable versioning first, under Versions and encryption.',
     isOn: 'Object lock is on, and stays on.',
-    mode: 'Lock what is uploaded',
+    mode: 'Lock uploaded files',
     modes: {
       none: { title: 'No', lead: 'Unless the program asks for it.' },
       GOVERNANCE: { title: 'Governance', lead: 'Keys with the right `storage:admin` can lift the lock.' },
@@ -345,7 +345,7 @@ export const s3 = {
       total === null
         ? `${counted(done, 'object')} (${size}) so far`
         : `${done} of ${counted(total, 'object')} (${size})`,
-    cancel: 'Cancel; keep what is restored',
+    cancel: 'Cancel, keeping what was restored',
     markers: (count: number) => `${counted(count, 'delete marker')} too.`,
     leftOut: (count: number, reason: string) => `Not restored (${count}): ${reason}.`,
     replaced: (count: number) => `${counted(count, 'live object')} replaced.`,

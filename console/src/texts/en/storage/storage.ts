@@ -99,7 +99,7 @@ export const storage = {
   deleted: (what: string) => `Deleted: ${what}`,
   files: (files: number) => counted(files, 'file'),
   items: (items: number) => counted(items, 'item'),
-  chooseAll: 'Select all that are listed',
+  chooseAll: 'Select all listed',
   actionsOfFile: 'Actions',
   relocate: {
     title: {

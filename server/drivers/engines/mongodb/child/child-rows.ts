@@ -14,8 +14,8 @@ interface Statement {
 }
 
 /**
- * Commands that change one document each. The answer's head has `at` and `rows` of the first that did
- * not, when nothing was changed.
+ * Commands that change one document each. If one did not, nothing is changed, and the head of the answer
+ * has its `at` and `rows`.
  */
 export function changeHandler(tenant: TenantDocuments): Handler {
   return async ({ head, signal }) => {
@@ -44,10 +44,15 @@ export function changeHandler(tenant: TenantDocuments): Handler {
 /** Bytes of documents in one part of a scan. */
 const PART_BYTES = 256 * 1024;
 const BATCH = 100;
-/** While a snapshot is read the log grows, and no size limit counts it: at least this, or as the file. */
+/**
+ * The log grows while a snapshot is read, and no size limit counts it: the larger of this and the size of the
+ * file is allowed.
+ */
 const LEAST_LOG_BYTES = 64 * 2 ** 20;
 
-/** The documents of one `find`, in parts that are lists as JSON. Ends when too much is written meanwhile. */
+/**
+ * The documents of one `find`, in parts that are lists as JSON. Fails when the log grows too much meanwhile.
+ */
 export function scanHandler(tenant: TenantDocuments, leastLogBytes = LEAST_LOG_BYTES): Handler {
   return async ({ head, signal, part }) => {
     const { statement } = head as unknown as Statement;
@@ -88,7 +93,9 @@ interface Refused {
   readonly message: string;
 }
 
-/** Asks for each batch, an `insert`, with a part, whose answer it is; an empty one is the end. */
+/**
+ * Requests each batch (an `insert`) by sending a part, whose answer is the batch; an empty one is the end.
+ */
 export function insertHandler(tenant: TenantDocuments): Handler {
   return async (call) => {
     const { first, most } = call.head as unknown as {

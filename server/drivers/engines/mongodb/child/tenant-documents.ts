@@ -128,7 +128,7 @@ export class TenantDocuments {
     return this.#database.sizeBytes + this.tests.bytes;
   }
 
-  /** Bytes of the log beside the file. */
+  /** Bytes of the write-ahead log. */
   logBytes(): number {
     return statSync(`${this.#file}-wal`, { throwIfNoEntry: false })?.size ?? 0;
   }

@@ -1,4 +1,4 @@
-/** A transaction of our own on a tenant's documents: a snapshot to read, or writes, all or none. */
+/** Our own transaction on a tenant's documents: reads of one snapshot, or writes, all or none. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Binary, type Document, Long } from 'bson';
 import { CommandError, waits } from '../../../../../libs/mongo/index.ts';
@@ -63,7 +63,7 @@ export class DocumentsTransaction {
     if (reply.ok !== 1) throw new CommandError(Number(reply.code), String(reply.errmsg));
   }
 
-  /** Ends it without its writes, if it has not ended. */
+  /** Rolls it back, if it has not ended. */
   abort(): void {
     this.#send({ abortTransaction: 1 });
   }

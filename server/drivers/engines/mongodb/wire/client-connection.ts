@@ -104,7 +104,7 @@ export class ClientConnection implements Connected {
     }
   }
 
-  /** At once, whatever it is doing. */
+  /** Closes at once, even during a command. */
   end(): void {
     this.#socket.destroy();
   }

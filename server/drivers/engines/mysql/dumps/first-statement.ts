@@ -3,7 +3,7 @@ export class FirstStatement {
   #isFound = false;
   /** The end of the comment that the text is in; null: in none. */
   #awaited: '\n' | '*/' | null = null;
-  /** Bytes that tell nothing without those after them. */
+  /** Bytes that mean nothing without the following ones. */
   #rest = '';
 
   get isFound(): boolean {

@@ -13,7 +13,7 @@ export interface LenientLoad {
   readonly collations: ReadonlySet<string>;
   /** It has uuid_v4() and uuid_v7(), as MariaDB from 11.7 on. */
   readonly hasUuidVersions: boolean;
-  /** The engine that all tables get; null: the one that the dump says. */
+  /** The storage engine forced for all tables; null: the dump chooses it. */
   readonly enforcedEngine: string | null;
 }
 
@@ -63,7 +63,7 @@ const COLLATION = /\b([a-z0-9]+)(_[a-z0-9_]*?)?_(0900|uca1400)(_nopad)?_(ai_ci|a
 /** A character set of MySQL that MariaDB lacks; the text of a dump is UTF-8. */
 const CHARACTERS = /\b(CHARACTER SET |CHARSET=|COLLATE[ =])gb18030(?:_(\w+))?/g;
 const GB18030 = 'gb18030_chinese_ci';
-/** A setting of the session put back, as at the end of a dump. */
+/** Restores a session setting, as at the end of a dump. */
 const RESTORED = new RegExp(`${OPEN}SET (?:SESSION |@@(?:SESSION\\.)?)?\\w+ *= *@(\\w+) *(?:\\*/)? *;$`, 'i');
 const SETS_VARIABLE = /@(\w+) *:?=/g;
 /** A mode of MySQL 8 alone, in a line that sets sql_mode. */
@@ -71,10 +71,10 @@ const MODE = /,TIME_TRUNCATE_FRACTIONAL\b|\bTIME_TRUNCATE_FRACTIONAL,?/;
 const SETS_MODE = new RegExp(`${OPEN}SET .*\\bsql_mode\\b`, 'i');
 const NAMES_COLLATION = /\bCOLLATE[ =]+$/i;
 const NEWER = /\/\*!8\d{4} (.*?) ?\*\//g;
-/** Lines without any of these stay as they are. */
+/** Lines without any of these stay unchanged. */
 const ASKED =
   /_(?:0900|uca1400)_|\/\*!8|GENERATED|INVISIBLE|gb18030|uuid|regexp_like|\bENGINE\b|as json\)|any_value|\bvector\(/i;
-/** The option of a table, which ends a statement, or stands in a line of its own. */
+/** A table option at the end of a statement, or on its own line. */
 const ENGINE = /^((?:[^(]*\))? ?ENGINE ?=? ?)([A-Za-z]\w*)(?=[\s;,]|$)/;
 const GENERATED = /(\bGENERATED ALWAYS AS \(.*\) (?:VIRTUAL|STORED)) NOT NULL/;
 /** An unused index in the form of MySQL Workbench. */
@@ -179,7 +179,7 @@ export class ForeignLines {
     return ONE;
   }
 
-  /** Settings whose earlier value the text does not have, because its beginning is in another file. */
+  /** Settings without their earlier value, because the beginning of the dump is in another file. */
   #unset(text: string): string | null {
     if (this.#isData) return null;
     const name = RESTORED.exec(text)?.[1];
@@ -228,7 +228,7 @@ export class ForeignLines {
   #engine(all: string, { before, name, line }: { before: string; name: string; line: number }): string {
     const enforced = this.#enforcedEngine;
     if (enforced === null || enforced.toLowerCase() === name.toLowerCase()) return all;
-    this.#tell(line, `ENGINE=${name}`, `all tables are of ${enforced} on this server`);
+    this.#tell(line, `ENGINE=${name}`, `all tables on this server use ${enforced}`);
     return before + enforced;
   }
 
@@ -272,7 +272,7 @@ export class ForeignLines {
 
 const MAKES_UUID = /\buuid_to_bin\(\s*uuid\(\)\s*(?:,\s*(\w+)\s*)?\)/gi;
 const SHOWS_UUID = /\bbin_to_uuid\(([^(),']+)(?:,\s*(\w+)\s*)?\)/gi;
-/** MariaDB's from 11.7 on, in its own dumps. */
+/** Functions of MariaDB from 11.7 on, in its own dumps. */
 const UUID_OF_VERSION = /\buuid_v[47]\(\)/gi;
 const AS_JSON = /\bcast\(((?:[^()]|\([^()]*\))+) as json\)/gi;
 const ANY_VALUE = /\bany_value\(((?:[^()]|\([^()]*\))+)\)/gi;
@@ -289,7 +289,7 @@ interface Rewriting {
   readonly keepsVersions: boolean;
 }
 
-/** With other functions for those of MySQL and newer MariaDB, where a statement checks them when it runs. */
+/** Replaces functions of MySQL and newer MariaDB that are checked when a statement runs. */
 function withoutNewFunctions(line: string, { tell, keepsVersions }: Rewriting): string {
   if (!/^ {2}(?:`|CONSTRAINT )|^\/\*!50001 VIEW /.test(line)) return line;
   const quoted: string[] = [];
@@ -304,13 +304,13 @@ function withoutNewFunctions(line: string, { tell, keepsVersions }: Rewriting): 
     return `json_compact(${of})`;
   });
   const bare8 = compact.replaceAll(ANY_VALUE, (call, of: string) => {
-    tell(whole(call), 'the server takes any value of a group without it');
+    tell(whole(call), 'the server picks any value of a group anyway');
     return `(${of})`;
   });
   const typed = keepsVersions
     ? bare8
     : bare8.replace(VECTOR, (_, name: string, count: string) => {
-        tell(`vector(${count})`, 'the server has no vectors; the column has their bytes');
+        tell(`vector(${count})`, 'the server has no vector type; the column stores their bytes');
         return `${name} varbinary(${Number(count) * 4})`;
       });
   const random = typed.replaceAll(UUID_OF_VERSION, (call) => {

@@ -32,7 +32,7 @@ export class AbsentSchemas {
   readonly #schemas: Set<string>;
   /** Names of tables of the dump, without schemas. */
   readonly #tables = new Set<string>();
-  /** The dump runs code that may make more than it says. */
+  /** The dump runs code that may create more than its statements show. */
   #isUnsure = false;
 
   /** `schemas`: those of the database that is loaded into. */
@@ -49,13 +49,13 @@ export class AbsentSchemas {
     if (table !== undefined) this.#tables.add(plainName(table));
   }
 
-  /** Why a statement cannot run as it is, and what can; null: it can. */
+  /** Why a statement cannot run unchanged, and its replacement; null: it can run. */
   of(text: string): Refused | null {
     if (this.#isUnsure) return null;
     return this.#placed(text) ?? this.#key(text) ?? this.#calling(text) ?? this.#defaults(text);
   }
 
-  /** With its schema, where only a part of one was dumped. */
+  /** With its schema, if only a part of a schema was dumped. */
   #placed(text: string): Refused | null {
     const schema = EXTENSION.exec(text)?.[1] ?? MADE.exec(text)?.[1];
     if (schema === undefined || this.#has(schema)) return null;
@@ -88,7 +88,7 @@ export class AbsentSchemas {
       : { reason: `it needs the schema ${absent}, which is not in the file` };
   }
 
-  /** A table without defaults by functions that are not there. */
+  /** The table without defaults that call missing functions. */
   #defaults(text: string): Refused | null {
     if (!TABLE.test(text)) return null;
     const gone: string[] = [];

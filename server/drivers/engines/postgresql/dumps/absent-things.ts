@@ -16,7 +16,7 @@ const NEEDS = pattern(
   '^(?:ALTER|COMMENT|GRANT|REVOKE|REFRESH|CREATE(?: OR REPLACE)?(?: UNIQUE| CONSTRAINT| TRUSTED| MATERIALIZED| RECURSIVE)? ' +
     '(?:VIEW|INDEX|TRIGGER|RULE|POLICY|STATISTICS|FUNCTION|PROCEDURE|AGGREGATE|OPERATOR|CAST|TYPE|DOMAIN|TEXT|CONVERSION)) ',
 );
-/** A thing of a table, which its name alone does not tell. */
+/** Part of a table, which its own name does not show. */
 const PART = pattern(
   '^(?:CREATE(?: OR REPLACE)?(?: CONSTRAINT)?|COMMENT ON|ALTER) (TRIGGER|RULE|POLICY|CONSTRAINT) (ID)(?:\\s[^;]*?)? ON ((?:ID\\.)?ID)',
 );
@@ -124,7 +124,7 @@ export function neededExtension(text: string): string | undefined {
   return name && qualifiedName(name);
 }
 
-/** The language of a routine that is created; null: it is none, or says none. */
+/** The language of a created routine; null: not a routine, or without a language. */
 function languageOf(text: string): string | null {
   if (!ROUTINE.test(text)) return null;
   let head = withoutTexts(text.replaceAll(/(\sLANGUAGE\s+)'(\w+)'/gi, '$1$2'));

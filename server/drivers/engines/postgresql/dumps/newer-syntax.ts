@@ -1,11 +1,11 @@
 /**
  * Statements of a newer pg_dump, rewritten for an older server: the same columns and rows, in the
- * same lines. pg_dump writes each element of a table in a line of its own.
+ * same lines. pg_dump writes each element of a table in its own line.
  */
 import type { Refused } from './refused-statements.ts';
 import { pattern } from './sql-names.ts';
 
-/** First versions with these. */
+/** First versions with these statements. */
 const [MAINTAIN, BUILTIN, NAMED_NOT_NULL] = [17, 17, 18];
 
 const TABLE = pattern('^CREATE (?:UNLOGGED )?TABLE (?:IF NOT EXISTS )?((?:ID\\.)?ID) \\(\\s*$');

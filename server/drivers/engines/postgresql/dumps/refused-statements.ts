@@ -107,7 +107,7 @@ export class RefusedStatements {
   /** Extensions that the dump creates. */
   readonly #created = new Set<string>();
   readonly #absentThings = new AbsentThings();
-  /** null: the tables are there already, and only their rows are loaded. */
+  /** null: the tables exist, and only their rows are loaded. */
   readonly #absentSchemas: AbsentSchemas | null;
   #hasBegun: boolean;
 

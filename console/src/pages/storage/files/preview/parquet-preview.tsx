@@ -10,7 +10,7 @@ import { RowTable } from '../row-table.tsx';
 import type { FromWorker, ToWorker } from './parquet-messages.ts';
 import type { ParquetReason, ParquetTable } from './parquet-reading.ts';
 
-/** A worker that computes for so long is ended. */
+/** A worker that computes for this long is terminated. */
 const LONGEST_MS = 15_000;
 
 type Outcome = { readonly table: ParquetTable } | { readonly reason: ParquetReason };

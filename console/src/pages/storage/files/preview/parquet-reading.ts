@@ -15,7 +15,7 @@ import { decompressLz4, decompressLz4Raw } from 'hyparquet-compressors/src/lz4.j
 
 export interface ParquetTable {
   readonly columns: readonly { readonly name: string; readonly type: string }[];
-  /** Texts of the first rows, for the first `shown` columns. */
+  /** The first rows as text, for the first `shown` columns. */
   readonly rows: readonly (readonly string[])[];
   readonly shown: number;
   /** Columns and rows in the whole file. */
@@ -44,7 +44,7 @@ export class ParquetRefusal extends Error {
 
 export interface ParquetFile {
   readonly size: number;
-  /** Bytes from `start` to before `end`. */
+  /** Bytes from `start` to `end`, exclusive. */
   readonly read: (start: number, end: number) => Promise<ArrayBuffer>;
 }
 
@@ -53,7 +53,7 @@ const MAGIC_BYTES = 4;
 /** The length of the metadata, and the magic bytes. */
 const END_BYTES = 8;
 const METADATA_MAX_BYTES = 16 * MIB;
-/** Bytes of columns that are read, and that their pages may become. */
+/** Maximum bytes of the columns that are read, and of their decompressed pages. */
 const READ_MAX_BYTES = 32 * MIB;
 const UNPACKED_MAX_BYTES = 128 * MIB;
 const MOST_ROWS = 200;
@@ -114,7 +114,7 @@ interface Group {
   readonly rows: number;
 }
 
-/** The first group with rows, and as many of the columns as it is cheap to read. */
+/** The first group with rows, and as many columns as are cheap to read. */
 function shownOf(
   { row_groups: groups }: FileMetaData,
   names: readonly string[],

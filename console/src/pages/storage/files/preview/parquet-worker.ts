@@ -1,4 +1,6 @@
-/** Reads a Parquet file beside the page, which gives it the bytes: a hostile file cannot hold the page. */
+/**
+ * Reads a Parquet file in a worker that gets its bytes from the page: a hostile file cannot block the page.
+ */
 
 import type { FromWorker, ToWorker } from './parquet-messages.ts';
 import { ParquetRefusal, readParquet } from './parquet-reading.ts';
