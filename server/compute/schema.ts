@@ -157,7 +157,7 @@ export const InstanceTypeEntry = namedObject('InstanceType', {
   memory_mb: Type.Integer(),
   disk_gb: Type.Integer(),
   ...PRICES,
-  startable: Type.Boolean({ description: 'Whether this host has enough memory to start one' }),
+  startable: Type.Boolean({ description: 'Whether this host has enough memory to start such a machine' }),
   reason: textOrNull('Why a machine of this type cannot be started; it can still be created'),
 });
 

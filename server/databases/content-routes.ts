@@ -157,7 +157,7 @@ function dumpRoutes({ dumps }: DatabaseContentRoutesDeps): Route[] {
         'the load has finished; deleting the database cancels the load. Statements that this server or account does ' +
         'not support, such as settings, owners and privileges, are left out and listed in `notes`. A dump of data ' +
         'alone (`pg_dump --data-only`, `mysqldump --no-create-info`, `.dump --data-only`) replaces nothing: its rows ' +
-        'are added to the tables that are there, and `added` is true.',
+        'are added to the existing tables, and `added` is true.',
       permission: 'databases:write',
       params: DatabasePath,
       consumes: 'multipart',

@@ -20,7 +20,7 @@ export const NewQuery = namedObject('DatabaseQuery', {
       {},
       {
         additionalProperties: true,
-        description: 'One command in Extended JSON, where the language is `documents`',
+        description: 'One command in Extended JSON, if the language is `documents`',
       },
     ),
   ),
@@ -128,7 +128,7 @@ const LoadNote = namedObject('DatabaseLoadNote', {
 export const LoadedDatabase = namedObject('LoadedDatabase', {
   ...Database.properties,
   added: Type.Boolean({
-    description: 'Whether the file had data alone, which were added to the tables that were there',
+    description: 'Whether the file had only data, which were added to the existing tables',
   }),
   left_out: Type.Integer({ description: 'Number of statements or options that were left out' }),
   notes: Type.Array(LoadNote, { description: 'The first 10 that were left out' }),

@@ -12,7 +12,7 @@ export interface ExportRoutesDeps {
 }
 
 const Query = Type.Object({
-  disks: Type.Optional(Type.Boolean({ description: 'Also the disks of machines; default: false' })),
+  disks: Type.Optional(Type.Boolean({ description: 'Include the disks of machines; default: false' })),
   ticket: TicketField,
 });
 const Bytes = Type.Unsafe<Uint8Array>({ type: 'string', format: 'binary' });

@@ -125,7 +125,7 @@ export const Invitation = namedObject('Invitation', {
   created_by: Type.String({ description: 'The administrator, or the operator' }),
   expires_at: Type.String({ description: 'Expiry time of the link, UTC' }),
   revoked_at: Nullable('Time of revocation, UTC; null: not revoked'),
-  mailed: Type.Boolean({ description: 'Whether only a mail to its e-mail address has the link' }),
+  mailed: Type.Boolean({ description: 'Whether the link was only mailed to its e-mail address' }),
 });
 export type Invitation = Static<typeof Invitation>;
 

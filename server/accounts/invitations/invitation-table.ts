@@ -59,7 +59,7 @@ function parsed(csv: string): TableRow[] {
     const problems = columns.flatMap((name, i) => {
       if (!(COLUMNS as readonly string[]).includes(name))
         return [atLine(1, name, `is not a column; the columns are ${COLUMNS.join(', ')}`)];
-      return columns.indexOf(name) < i ? [atLine(1, name, 'is there twice')] : [];
+      return columns.indexOf(name) < i ? [atLine(1, name, 'occurs twice')] : [];
     });
     if (problems.length > 0) throw refusal(problems);
     return columns;

@@ -23,7 +23,7 @@ export function snapshotRoutes({ snapshots }: SnapshotRoutesDeps): Route[] {
       tag: 'compute',
       summary: 'Copy the disk of a stopped virtual machine, to go back to it',
       description:
-        'At most 10 for each virtual machine, which they end with. They lie on the same host: recovery points do not ' +
+        'A virtual machine has at most 10 snapshots, which are deleted with it. They lie on the same host: recovery points do not ' +
         'contain them. Each is charged like the disk, by the whole GB that it takes.',
       permission: 'compute:write',
       params: VmPath,
@@ -56,7 +56,7 @@ export function snapshotRoutes({ snapshots }: SnapshotRoutesDeps): Route[] {
       tag: 'compute',
       summary: 'Put the disk of a stopped virtual machine back to a snapshot',
       description:
-        'All that was written to the disk since is lost. The instance type stays, and so does the size of the disk.',
+        'Later changes to the disk are lost. The instance type stays, and so does the size of the disk.',
       permission: 'compute:write',
       params: SnapshotPath,
       responses: { 200: Vm },

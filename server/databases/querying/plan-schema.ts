@@ -23,10 +23,10 @@ export const Plan = namedObject('DatabasePlan', {
   steps: Type.Array(
     namedObject('DatabasePlanStep', {
       depth: Type.Integer({ description: '0: the whole. Steps that give rows to one follow it, one deeper' }),
-      operation: Type.String({ description: 'In the words of the engine' }),
+      operation: Type.String({ description: 'Name of the step in the engine' }),
       on: Type.Union([Type.String(), Type.Null()], { description: 'Table, index or collection' }),
       estimated_rows: orNull('null if the engine does not say, here and below'),
-      cost: orNull('In units of the engine, with the steps beneath'),
+      cost: orNull('Cost in units of the engine, including the steps below'),
       actual_rows: orNull('Measured'),
       time_ms: orNull('Measured, in most engines with the steps beneath'),
       details: Type.Array(namedObject('DatabasePlanDetail', { name: Type.String(), value: Type.String() })),

@@ -9,7 +9,7 @@ import type { RunningQuery as Running } from './running-queries.ts';
 const QUERIES = '/api/databases/{database_id}/queries';
 
 const RunningQuery = namedObject('RunningDatabaseQuery', {
-  query_id: Type.String({ description: 'As given with the query, or else chosen by the cloud' }),
+  query_id: Type.String({ description: 'The id given with the query, or one chosen by the cloud' }),
   statement: Type.String({ description: 'The first 200 characters; of a command as JSON' }),
   read_only: Type.Boolean(),
   started_at: Type.String({ description: 'When it was received, UTC' }),

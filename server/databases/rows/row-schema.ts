@@ -9,7 +9,7 @@ const TableFields = {
   table: Type.String({ minLength: 1, maxLength: MAX_NAME, description: 'A table, view or collection' }),
   schema: Type.Optional(
     Type.Union([Type.String({ maxLength: MAX_NAME }), Type.Null()], {
-      description: 'As the list of tables has it; default: the first table of that name',
+      description: 'Schema, as in the list of tables; default: the first table of that name',
     }),
   ),
 };
@@ -54,7 +54,7 @@ export const RowsQuery = namedObject('DatabaseRowsQuery', {
     }),
   ),
   count: Type.Optional(
-    Type.Boolean({ default: false, description: 'Whether to count all rows that the filter leaves' }),
+    Type.Boolean({ default: false, description: 'Whether to count all rows that match the filter' }),
   ),
 });
 export type RowsQuery = Static<typeof RowsQuery>;
@@ -81,7 +81,7 @@ export type RowsExportQuery = Static<typeof RowsExportQuery>;
 const Statement = namedObject('DatabaseRowStatement', {
   statement: Type.Optional(Type.String({ description: 'SQL with placeholders' })),
   command: Type.Optional(
-    Type.Object({}, { additionalProperties: true, description: 'Where the language is `documents`' }),
+    Type.Object({}, { additionalProperties: true, description: 'If the language is `documents`' }),
   ),
   params: Type.Array(Type.Unknown()),
 });

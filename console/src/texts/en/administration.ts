@@ -202,7 +202,7 @@ export const administration = {
   endDrain: 'Resume',
   forget: 'Forget',
   forgetAsk: (name: string) => `Forget ${name}?`,
-  forgetLead: 'It is taken off this list. It is listed again when it is started again.',
+  forgetLead: 'The node is removed from this list. It is listed again once it is started.',
   metrics: 'Metrics',
   metricsLead:
     'This endpoint has the metrics of this cloud and of each machine. Prometheus can scrape it with the API key of an administrator as the bearer token.',

@@ -34,7 +34,7 @@ export const invitations = {
   label: 'Note',
   labelLead: 'Shown only to administrators.',
   places: 'Accounts',
-  placesLead: 'How many accounts the link makes: 1 for one person, more for a class.',
+  placesLead: 'How many accounts the link can create: 1 for one person, more for a class.',
   table: 'Table',
   tableLead:
     'CSV with a header: username, email, label, plan, credits, spend_cap, account_expires_at; as many of these as you need.',

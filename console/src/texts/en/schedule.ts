@@ -47,7 +47,7 @@ export const schedule = {
     weekly: (count: number) => counted(count, 'week', 'weeks'),
     monthly: (count: number) => counted(count, 'month', 'months'),
   },
-  preview: 'What stays, and what goes',
+  preview: 'Kept and deleted recovery points',
   previewLead: (stay: number, go: number) =>
     `With these rules ${counted(stay, 'recovery point stays', 'recovery points stay')}, and ${counted(go, 'is', 'are')} deleted after the next one. You can undelete them for three days.`,
   previewNone: 'There are no recovery points yet.',

@@ -49,7 +49,7 @@ export const signIn = {
   },
   byDomain: {
     lead: (domains: readonly string[]) =>
-      `With an e-mail address of ${domains.join(' or ')}. You get a mail with a link that makes your account.`,
+      `With an e-mail address of ${domains.join(' or ')}. You get a mail with a link that creates your account.`,
     send: 'Send the link',
     sent: 'Look into your mailbox',
     sentLead: (email: string) => `A link is on its way to ${email}. It can be used once, within a day.`,

@@ -47,7 +47,7 @@ export const s3 = {
   copySetUp: 'Copy the set-up',
   needsTls: 'pgBackRest needs HTTPS: put a proxy with a certificate in front of the endpoint.',
   needsBucket: 's3fs lists the whole bucket before it mounts a folder, and this key is not allowed to.',
-  preset: 'What the key may do',
+  preset: 'Rights of the key',
   presets: {
     full: { title: 'Full', lead: 'Everything in storage: objects, buckets, policies and rules.' },
     read: { title: 'Read only', lead: 'Lists and downloads.' },
@@ -139,7 +139,7 @@ export const s3 = {
     summaries: {
       blocked: 'Public access blocked',
       policy: 'Policy',
-      owned: 'Lists do not count',
+      owned: 'Access lists ignored',
       grants: (grants: number) => counted(grants, 'grant'),
       rules: (rules: number, on: number) =>
         on === rules ? counted(rules, 'rule') : `${counted(rules, 'rule')}, ${count(on)} on`,
@@ -172,7 +172,7 @@ export const s3 = {
         'Refuse public lists',
         'New access control lists that grant something to everyone are refused.',
       ],
-      ignore_acls: ['Ignore public lists', 'What lists grant to everyone does not count.'],
+      ignore_acls: ['Ignore public lists', 'Grants of access lists to everyone are ignored.'],
       block_policy: ['Refuse public policies', 'New policies that allow everyone something are refused.'],
       restrict: ['Restrict public policies', 'Other accounts stay blocked even if the policy is public.'],
     },
@@ -248,7 +248,7 @@ export const s3 = {
     },
     saved: (bucket: string) => `The list of ${bucket} was saved`,
     ownership: 'Object ownership',
-    ownershipLead: 'Who owns what other accounts upload here.',
+    ownershipLead: 'The owner of files that other accounts upload here.',
     ownerships: {
       ObjectWriter: ['Whoever uploads', 'The uploader can share the file by its list; you reach it too.'],
       BucketOwnerPreferred: [
@@ -276,11 +276,11 @@ export const s3 = {
     remove: (number: number) => `Remove rule ${number}`,
     saved: (bucket: string) => `The rules of ${bucket} were saved`,
     preview: 'Preview',
-    leaves: 'Leaves',
-    nothing: (looked: number) => `None of ${counted(looked, 'file')} under these rules would leave.`,
+    leaves: 'Deleted',
+    nothing: (looked: number) => `None of ${counted(looked, 'file')} would be deleted by these rules.`,
     found: (leaving: number, looked: number) =>
       `The first ${counted(leaving, 'file')} to be removed, of ${counted(looked, 'file')} that these rules cover.`,
-    due: (due: number) => `${counted(due, 'file')} would leave at the next run.`,
+    due: (due: number) => `${counted(due, 'file')} would be deleted at the next run.`,
     cut: 'Only the first 1,000 files were checked.',
   },
   lock: {

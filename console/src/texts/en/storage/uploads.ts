@@ -20,7 +20,7 @@ export const uploads = {
   pause: (name: string) => `Pause ${name}`,
   resume: (name: string) => `Resume ${name}`,
   damaged: 'A part arrived damaged. Send the file again: what has arrived well is kept.',
-  otherFile: 'This is another file than the one that was begun, or it was changed since.',
+  otherFile: 'This is not the file of the started upload, or it was changed since.',
   fold: 'Collapse uploads',
   unfold: 'Expand uploads',
   clear: 'Close uploads',
