@@ -26,7 +26,7 @@ export async function runShell(cloud: Cloud, asked: Asked, output: Output): Prom
   const { language } = engine.traits;
   const { stdin, stderr } = process;
   const isAsked = isTerminal(stdin);
-  // Before the line reader, which would lose lines.
+  // Runs before the line reader, which would lose lines.
   const session = await sessionOf(cloud, asked);
   const ask = asker(cloud, asked, session);
   const lines = createInterface({ input: stdin, output: isAsked ? stderr : undefined, terminal: isAsked });

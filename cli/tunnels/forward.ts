@@ -57,7 +57,7 @@ export function portPair(word: string): { readonly local: number; readonly far: 
   return { local, far };
 }
 
-/** Until the command is interrupted. */
+/** Resolves when the command is interrupted. */
 export function untilInterrupted(): Promise<void> {
   return new Promise((resolve) => void takeSignals(() => resolve()));
 }

@@ -15,7 +15,7 @@ import type { WriteTurn } from './write-turn.ts';
 export interface StreamDeps {
   readonly turn: WriteTurn<Stream>;
   readonly counters: Counters;
-  /** Before each statement that writes. */
+  /** Called before each statement that writes. */
   readonly beforeWrite: () => void;
   /** Monotonic, ms. */
   readonly now: () => number;

@@ -18,7 +18,7 @@ export class UserTransaction {
   /** The client itself sent BEGIN, in its own request. */
   #isBeginSent = false;
 
-  /** Before an `execute` request. Throws HranaError `TRANSACTION_CLOSED`. */
+  /** Call it before an `execute` request. Throws HranaError `TRANSACTION_CLOSED`. */
   beforeExecute(
     boundary: Boundary,
     { isAutocommit, wantsRows }: { readonly isAutocommit: boolean; readonly wantsRows: boolean },
@@ -30,7 +30,7 @@ export class UserTransaction {
     }
   }
 
-  /** Before a `sequence` request. */
+  /** Call it before a `sequence` request. */
   beforeSequence(statements: readonly SqlStatement[], isAutocommit: boolean): void {
     const [first, second] = statements;
     if (second === undefined && first?.boundary != null) this.isBegun = false;

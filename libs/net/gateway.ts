@@ -36,7 +36,7 @@ const DNS_PORT = 53;
 /** On the address of the name server, which the seed contains. */
 const KEYS_PORT = 80;
 const DOMAIN = '.internal';
-/** Below it the first label is a bucket. */
+/** Domain below which the first label is a bucket. */
 const S3_NAME = 's3.internal';
 const DATABASE_DOMAIN = '.db.internal';
 const MAX_CONNECTIONS = 200;

@@ -53,7 +53,7 @@ export class TcpConnection {
   #isOpen = false;
   #guestEnded = false;
   #serviceEnded = false;
-  /** After the service's end. */
+  /** Set after the service has ended. */
   #endAt: number | null = null;
   #isEndKnown = false;
   #owesAck = false;
@@ -83,7 +83,7 @@ export class TcpConnection {
     this.#furthest = this.#una;
     service.on('error', () => {});
     service.on('data', (bytes: Buffer) => this.#take(bytes));
-    // It may have ended before the connection existed.
+    // The service may have ended before the connection existed.
     this.#serviceEnded = service.readableEnded;
     service.once('end', () => {
       this.#serviceEnded = true;

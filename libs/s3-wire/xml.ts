@@ -18,7 +18,7 @@ interface OpenElement extends XmlElement {
 }
 
 const MAX_DEPTH = 16;
-/** More than a list of 10,000 parts with checksums needs. */
+/** Exceeds a list of 10,000 parts with checksums. */
 const MAX_ELEMENTS = 100_000;
 const NAMESPACE = 'http://s3.amazonaws.com/doc/2006-03-01/';
 

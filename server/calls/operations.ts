@@ -31,7 +31,7 @@ const KEPT_MS = 24 * 3600 * 1000;
 const MAX_RUNNING = 100;
 /** Operations of an earlier version counted per commit. */
 const BEGUN = { endedAt: null, state: 'running', response: null, progress: null } as const;
-/** Above every id. */
+/** Greater than every id. */
 const LAST_ID = 'op~';
 
 export interface OperationsDeps {

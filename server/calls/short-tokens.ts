@@ -24,7 +24,7 @@ export interface NewToken extends ShortTokenName {
 /** Limits of open tokens; beyond, a new one replaces an open one. */
 export interface Room {
   readonly maxAll: number;
-  /** Beyond it, the owner's oldest ends. */
+  /** Maximum per owner; beyond it, the owner's oldest ends. */
   readonly maxPerOwner: number;
   /** Chooses the token to replace when the total is reached. Default: the oldest. */
   readonly displaced?: (open: readonly OpenToken[]) => OpenToken | undefined;

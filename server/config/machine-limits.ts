@@ -22,7 +22,7 @@ export function publishingRules(config: Config) {
     reserved: new Set([config.port, config.dataPort]),
     domain: config.appsDomain,
     max: config.maxPublishedPorts,
-    // The rest is for the cloud itself: connections by host name use the data origin's.
+    // Share of machines; the rest is for the cloud itself: connections by host name use the data origin's.
     maxConnections: Math.ceil(config.maxConnections / 2),
   };
 }

@@ -30,7 +30,7 @@ const MAX_BYTES = 4 * 2 ** 20;
 const TIMEOUT_MS = 10_000;
 /** Concurrent queries per account: result rows are in memory more than once. */
 const AT_ONCE = 8;
-/** The same for scans, which may take an hour. */
+/** Limit for scans, which may take an hour. */
 const SCANS_AT_ONCE = 2;
 
 interface QueryCall {

@@ -22,7 +22,7 @@ const STEADY_MS = 4000;
 interface Entry {
   readonly source: string;
   kind: Kind;
-  /** When it sent its first message. */
+  /** When the client sent its first message. */
   heardAt: number;
 }
 

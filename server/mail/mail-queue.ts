@@ -85,7 +85,7 @@ export class MailQueue extends SendingLoop {
     const row = await mailStore.nextOf(account);
     if (mailer === null || row === undefined || !isDue(row.next_at ?? 0, clock.now())) return 0;
     const after = await this.#send(mailer, row, signal);
-    // It may have been given up in the meantime.
+    // The mail may have been given up in the meantime.
     await changes.store([after], 'skip');
     return 0;
   }

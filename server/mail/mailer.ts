@@ -1,7 +1,7 @@
 /** Passes one mail to the operator's server; the implementation is in drivers/. */
 
 export interface OutgoingMail {
-  /** The same at each attempt, so that receivers recognize a repeated one. */
+  /** Stays the same at each attempt, so that receivers recognize a repetition. */
   readonly messageId: string;
   /** One address. */
   readonly to: string;

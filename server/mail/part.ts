@@ -19,7 +19,7 @@ const POLL_MS = 1000;
 const MINUTE_MS = 60_000;
 const SWEEP_MS = 3_600_000;
 const KEPT_MS = 30 * 24 * 3_600_000;
-/** Its holder sends, including attempts in progress when the lease is about to move. */
+/** The holder of this lease sends, including attempts in progress when the lease is about to move. */
 const LEASE = 'mail';
 
 export interface MailDeps {

@@ -67,13 +67,13 @@ export class Bus {
     return () => this.#listeners.delete(listener);
   }
 
-  /** After a commit of this process, or one whose outcome is unknown. */
+  /** Call it after a commit of this process, or one with an unknown outcome. */
   forgets(thing: Forgotten): void {
     this.#forgetHere(thing);
     this.#link?.forgets(thing);
   }
 
-  /** After a commit of this process. */
+  /** Call it after a commit of this process. */
   changed(change: ResourceChange): void {
     for (const listener of this.#listeners) listener.tell(change);
     this.#link?.changed(change);

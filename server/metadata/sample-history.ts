@@ -99,7 +99,7 @@ export interface MetricsRange {
   /** Exclusive. */
   readonly to: number;
   readonly stepMs: number;
-  /** Before this moment readings are coarse. */
+  /** Readings before this moment are coarse. */
   readonly fineFrom: number;
 }
 

@@ -103,7 +103,7 @@ export interface S3Operation {
   readonly byInitiator?: true;
   /** The operation checks access itself, for each name. */
   readonly decides?: true;
-  /** It creates the bucket of the request. */
+  /** True if the operation creates the bucket of the request. */
   readonly makes?: true;
   /** undefined: it has sent the response itself. */
   readonly run: (call: S3Call) => Promise<S3Answer | undefined> | S3Answer;

@@ -83,7 +83,7 @@ function meterEngines(meters: Meters, { alarms, compute, databases }: SystemMete
 }
 
 function meterProcess(meters: Meters, clock: Clock): void {
-  // Less than a second after the process itself.
+  // Taken less than a second after the start of the process.
   const startedAt = clock.now() / 1000;
   meters.gauge('process_cpu_seconds_total', {
     help: 'Processor time of this process, user and system',

@@ -14,7 +14,7 @@ export interface Outgoing {
 }
 
 export interface AttemptResult {
-  /** When it began, ms since 1970. */
+  /** When the attempt began, ms since 1970. */
   readonly at: number;
   /** null: there was no response. */
   readonly status: number | null;

@@ -20,7 +20,7 @@ import { Webhooks } from './webhooks.ts';
 
 const POLL_MS = 1000;
 const SWEEP_MS = 3_600_000;
-/** Its holder delivers, including attempts in progress when the lease is about to move. */
+/** The holder of this lease delivers, including attempts in progress when the lease is about to move. */
 const LEASE = 'webhooks';
 
 export interface WebhooksDeps {

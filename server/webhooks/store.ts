@@ -20,7 +20,7 @@ export interface WebhookRow {
   readonly old_secret_until: number | null;
   readonly failing_since: number | null;
   readonly created_at: number;
-  /** Its deliveries that wait. */
+  /** Pending deliveries of the webhook. */
   readonly pending: number;
 }
 

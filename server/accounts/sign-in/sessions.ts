@@ -61,7 +61,7 @@ export interface SessionsDeps {
 
 export class Sessions {
   readonly #deps: SessionsDeps;
-  /** Since the start. */
+  /** Total since the start. */
   failedLogins = 0;
 
   constructor(deps: SessionsDeps) {

@@ -25,7 +25,7 @@ export interface Transfer {
   readonly debit: Side;
   /** The side that receives. */
   readonly credit: Side;
-  /** More than 0; a number must be a safe integer. */
+  /** Positive; a number must be a safe integer. */
   readonly amountMicro: bigint | number;
   /** The kind of transfer: `signup_grant`, … */
   readonly code: string;

@@ -47,7 +47,7 @@ export class Holds {
     if (amountMicro === 0n) return [];
     const spendable = await this.#deps.spendable.of(vm.account_id);
     const stored = BigInt(account?.credits_micro ?? 0);
-    // More than is stored: refunds of a stop that became known late come with the next charge.
+    // May exceed the stored amount: refunds of a stop that became known late come with the next charge.
     const free = spendable.free < stored ? spendable.free : stored;
     if (free < amountMicro) throw insufficient(vm, amountMicro, free);
     const sides = { debit: `account:${vm.account_id}`, credit: `held:${vm.account_id}` };

@@ -65,7 +65,7 @@ const AFTER_REST = `settled_to = CASE WHEN usage_lines.level = 0 AND usage_lines
 const WINDOW = `account_id, window_start, meter, resource_id, name, variant, price_nano, quantity,
   cost_micro`;
 
-/** Some milliseconds of work. */
+/** Page size: some milliseconds of work. */
 export const PAGE_LINES = 250;
 
 /** Orders the lines of an account. */
@@ -74,7 +74,7 @@ export interface LineKey {
   readonly resource_id: string;
 }
 
-/** Before all lines. */
+/** Sorts before all lines. */
 export const FIRST_LINE: LineKey = { meter: '', resource_id: '' };
 
 export interface HoldRow {

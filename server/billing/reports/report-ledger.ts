@@ -30,7 +30,7 @@ export interface Statement {
 }
 
 const PAGE_ENTRIES = 500;
-/** Above every transfer number. */
+/** Greater than every transfer number. */
 const END = 2n ** 62n;
 
 export class LedgerReports {

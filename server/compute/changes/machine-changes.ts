@@ -54,7 +54,7 @@ export class MachineChanges {
     if (input.instance_type === undefined && input.disk_gb === undefined) {
       return this.#store(call, { before, wanted: {}, change });
     }
-    // After an action in progress, so that a start never runs with half of the change.
+    // Runs after an action in progress, so that a start never runs with half of the change.
     return turns.run(vmId, async () => {
       const row = await machines.findFor(call.principal, vmId);
       const wanted = await this.#resized(row, change);

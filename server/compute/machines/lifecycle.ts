@@ -134,7 +134,7 @@ export class Lifecycle {
   }
 }
 
-/** Whether it runs, may run after an error, or is about to start or stop. */
+/** Whether the machine runs, may run after an error, or is about to start or stop. */
 export function isUp({ state, started_at }: VmRow): boolean {
   return started_at !== null || state === 'starting' || state === 'stopping';
 }

@@ -50,7 +50,7 @@ export interface VmRow {
   readonly published: number;
   /** Number of its snapshots. */
   readonly snapshots: number;
-  /** Its snapshots, each as whole GB. */
+  /** Size of its snapshots, each in whole GB. */
   readonly snapshot_gb: number;
 }
 

@@ -30,7 +30,7 @@ interface SamplerDeps {
 /** The latest sample of a machine. */
 export interface Reading extends VmSample {
   readonly vm: SampledVm;
-  /** Since the run began. */
+  /** Processor time since the run began. */
   readonly cpuMs: number | null;
   /** Monotonic time of the reading, ms. */
   readonly takenAt: number;

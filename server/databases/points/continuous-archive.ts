@@ -65,7 +65,7 @@ const SERVERS_AT_ONCE = 4;
  */
 const BASE_AFTER = 512n * MIB;
 const BASE_AFTER_MS = 86_400_000;
-/** After a gap, or a base copy that failed. */
+/** Delay after a gap, or after a failed base copy. */
 const PAUSE_MS = 600_000;
 /**
  * Maximum bytes of the log of one server in the target: absolute, or relative to the limits of its

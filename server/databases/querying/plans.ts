@@ -7,7 +7,7 @@ import { type Queries, statementOf } from '../queries.ts';
 import type { PlanStep } from './plan-language.ts';
 import type { Plan, PlanQuery } from './plan-schema.ts';
 
-/** It becomes values here, which holds others up. */
+/** Maximum bytes: parsing them blocks the event loop. */
 const PLAN_BYTES = 512 * 1024;
 const MAX_STEPS = 2000;
 

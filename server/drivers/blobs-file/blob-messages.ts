@@ -11,7 +11,7 @@ export interface StoreRequest {
   readonly create: { readonly name: string; readonly dataKey: Uint8Array | null } | null;
   readonly slot: SharedArrayBuffer;
   readonly bytes: number;
-  /** Then syncs and closes: the answer means durable. */
+  /** Syncs and closes the file: the answer means durable. */
   readonly last: boolean;
   /** Returned if the blob consists of this slot only. */
   readonly digests: readonly DigestName[];

@@ -51,7 +51,7 @@ async function store(request: StoreRequest): Promise<BlobReply> {
   await file.writer.append(plain, last);
   if (!last) return {};
   const durable = makeDurable(file.name, file.writer);
-  // While the disk works.
+  // Computed while the disk works.
   const digests = digestsOf(plain, request.digests);
   // A longer blob's are hashed by the threads of its digests.
   const pieces = create === null || cuts.length === 0 ? [] : piecesOf(plain, cuts).pieces;

@@ -205,7 +205,7 @@ class FileSource implements SlotSource {
 
   read({ slot, firstChunk, chunks, endChunk }: SlotRequest): Promise<number> {
     const thread = this.#workers.pick();
-    // Its number may belong to another file by now.
+    // The descriptor's number may belong to another file by now.
     const isLost = this.#opener !== null && !this.#opener.isAlive;
     const fd = isLost ? null : this.#fd;
     const isAll = firstChunk + chunks === endChunk;

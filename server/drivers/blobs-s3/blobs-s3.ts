@@ -52,7 +52,7 @@ export interface S3BlobStoreDeps {
 
 /** No other limit ends such an old upload; S3 dates an object by the start of its upload. */
 const ORPHAN_AGE_MS = 3 * 24 * 3_600_000;
-/** While S3 does not work. */
+/** Probe interval while S3 does not work. */
 const PROBE_MS = 5000;
 /** Reads ahead on one connection; a slow sink releases it. */
 const PACE = { stallMs: 500, readAhead: 1, isPrompt: true, isWholeAtOnce: false };

@@ -12,7 +12,7 @@ import { BLOBS } from './sealed-blob.ts';
 const MARK = 'cloudlet.json';
 /** Name prefix of the object that tests the permissions. */
 const PROBE = 'cloudlet-probe-';
-/** Before removals the mark is checked again, at most this often, ms. */
+/** Minimum time between checks of the mark before removals, ms. */
 const SEEN_MS = 60_000;
 
 export interface OwnershipDeps {

@@ -6,7 +6,7 @@ import type { Clock } from '../../platform/clock.ts';
 
 /** How long a long-running statement is remembered. */
 const LONG_MS = 10_000;
-/** More starts than this within that time count as many. */
+/** Maximum starts within that time before an account counts as heavy. */
 const USUAL_STARTS = 4;
 const STARTS_MS = 5000;
 

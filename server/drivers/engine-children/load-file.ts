@@ -34,9 +34,9 @@ async function hasDataAlone(path: string, { isDataOnly }: LoadedKind): Promise<b
 /** A file in the folder. */
 interface Received {
   readonly file: string;
-  /** Its name if it is SQL text. */
+  /** Name of the file if it is SQL text. */
   readonly text: string | undefined;
-  /** Its rows are for existing tables. */
+  /** True if its rows are for existing tables. */
   readonly isAdded: boolean;
 }
 

@@ -98,7 +98,7 @@ const MAX_PING_MS = 200;
 const APART_MS = 200;
 /** A process that computes for this long gets low priority on the others too. */
 const LAST_MS = 1000;
-/** It waits as long again as it was silent, but at most this long after its answer. */
+/** Maximum wait after the child's answer; it waits as long again as the child was silent. */
 const MOST_LAST_MS = 10_000;
 /** How long a cancelled call may continue while it occupies the process, ms. */
 const GIVE_UP_MS = 500;

@@ -6,7 +6,7 @@ export const FORWARDING = 'net.ipv4.ip_forward';
 /** How to start guests' devices without IPv6. */
 export const QUIET_FIX = `make /proc/sys/net writable, or start the container with --sysctl ${QUIET}=1`;
 
-/** Whether it is on; missing: neither. */
+/** Whether the setting is on; a missing one is off. */
 export function isOn(name: string): boolean {
   return read(name) === '1';
 }

@@ -101,8 +101,8 @@ export async function connectIn(folder: string, name: string): Promise<Socket> {
 }
 
 /**
- * The same for who connects himself: a path that leads to that very socket until close(), which
- * may be called again. Throws.
+ * Same as above, for callers that connect themselves: a path that leads to that very socket until close(),
+ * which may be called again. Throws.
  */
 export function holdSocket(folder: string, name: string): { readonly path: string; close(): void } {
   const fd = fs.openSync(join(folder, name), O_PATH | fs.constants.O_NOFOLLOW);

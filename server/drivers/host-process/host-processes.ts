@@ -307,7 +307,7 @@ export class HostProcesses {
     if (isAlive(identity)) this.orderTask({ tid: identity.pid, isProcess: true }, change);
   }
 
-  /** The same for one thread or process of a running program. */
+  /** Same as yields(), for one thread or process of a running program. */
   orderTask(
     { tid, isProcess }: { readonly tid: number; readonly isProcess: boolean },
     { from, to }: { readonly from: ProcessorOrder; readonly to: ProcessorOrder },

@@ -176,7 +176,7 @@ export interface Launch {
   } | null;
   /** Working directory without a view. Absolute. */
   readonly folder: string;
-  /** Whether it leads a session, which identifies its child processes. */
+  /** Whether the process leads a session, which identifies its child processes. */
   readonly hasSession: boolean;
   /** Words before all others, outside the view. */
   readonly first?: readonly string[];

@@ -133,7 +133,7 @@ export function yieldToSiblings(pid: number, yields: boolean, isProcess = true):
 export function keepOffOne(pid: number, isKeptOff: boolean, isProcess = true): void {
   const threads = isProcess ? tasksOf(String(pid)) : [String(pid)];
   const slices = sliceCommand(isKeptOff ? USUAL_SLICE : SLICE_NS, threads);
-  // It may have ended, or belong to a user that root may not touch.
+  // The process may have ended, or belong to a user that root may not touch.
   for (const [program, ...words] of [tasksetCommand(pid, isKeptOff, isProcess), slices].filter(isGiven))
     moved = moved
       .then(() => run(program, words))

@@ -19,7 +19,7 @@ export interface RunningDeps {
   readonly identity: ProcessIdentity;
   /** null: it was adopted. */
   readonly child: ChildProcess | null;
-  /** Whether it leads a process group that survives its end. */
+  /** Whether the process leads a process group that survives its end. */
   readonly leadsGroup: boolean;
   /** Called once when it is gone. */
   readonly onGone: () => Promise<ProcessEnd>;

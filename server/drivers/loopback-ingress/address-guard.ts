@@ -14,7 +14,7 @@ interface AddressGuardDeps {
   readonly isRoot?: boolean;
 }
 
-/** Below the kernel's ephemeral ports. */
+/** Port below the kernel's ephemeral ports. */
 const FIRST_LISTEN_PORT = 24_000;
 const MAX_TAKEN = 1000;
 const BLOCK_PREFIX = 24;

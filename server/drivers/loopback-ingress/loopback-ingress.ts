@@ -100,7 +100,7 @@ export class LoopbackIngress implements Ingress {
 
   async closeAll(): Promise<void> {
     await Promise.all([...this.#machines.keys()].map((vmId) => this.close(vmId)));
-    // While the addresses are still ours.
+    // Runs while the addresses are still ours.
     await this.#deps.guard?.release();
     await this.#addresses.close();
   }

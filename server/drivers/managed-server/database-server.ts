@@ -17,7 +17,7 @@ export interface EngineServer {
   readonly pid: number | null;
   /** Whether a server with data exists. */
   readonly isMade: boolean;
-  /** Whether it answered last time. */
+  /** Whether the server answered the last request. */
   readonly isUp: boolean;
   /** The output of the server and its sessions; null: it is not for us to read. */
   readonly log: ServerLog | null;
@@ -37,7 +37,7 @@ export interface ManagedEngineOptions {
   /** The account of the server; null: all accounts share it, as in earlier versions. */
   readonly account?: OwnServer | null;
   readonly alarms: ManagedServerDeps['alarms'];
-  /** Less is free than must stay so. */
+  /** Whether less space is free than must stay free. */
   readonly isDiskLow: () => boolean;
   readonly warn: (text: string) => void;
   /** The operator's server; null: Cloudlet runs one. */

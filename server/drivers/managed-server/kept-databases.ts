@@ -53,7 +53,7 @@ export class KeptDatabases {
     return this.#all.has(name);
   }
 
-  /** Until it is kept the next time. */
+  /** Stands until the database is kept again. */
   note(kept: KeptDatabase): void {
     this.#all.set(kept.database.database, kept);
   }

@@ -79,7 +79,7 @@ export interface ServerKindDeps {
   readonly connections: number | null;
   /** Data template for a new server; null: created from scratch. */
   readonly template: DataTemplate | null;
-  /** Whether it keeps its log until that is archived. */
+  /** Whether the server keeps its log until that is archived. */
   readonly keepsLog: boolean;
   /** Sets up shared objects once it answers. Rejects until then. */
   readonly greet: () => Promise<void>;
@@ -160,7 +160,7 @@ export class ManagedServer implements EngineServer {
   }
 
   get isUp(): boolean {
-    // Its end is noticed with a delay.
+    // The end of the process is noticed with a delay.
     return this.#isUp && this.#running?.isAlive === true;
   }
 

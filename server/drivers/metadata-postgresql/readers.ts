@@ -81,7 +81,7 @@ export class Readers {
     setImmediate(() => {
       this.#isTurn = false;
       this.#ofTurn = null;
-      // Before they are sent: a shared read must be newer than each commit that was settled by
+      // Taken before the reads are sent: a shared read must be newer than each commit that was settled by
       // then.
       this.#asked.clear();
       for (const send of this.#held.values()) send();

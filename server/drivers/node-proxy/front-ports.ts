@@ -39,7 +39,7 @@ const EVERYWHERE: readonly string[] = ['*', '0.0.0.0', '::'];
 interface Opened {
   /** Time of the host's last report, ms of `now`. */
   toldAt: number;
-  /** Why it is closed; null: it is open. */
+  /** Why the port is closed; null: it is open. */
   problem: string | null;
   triedAt: number;
 }

@@ -16,7 +16,7 @@ import type {
 import type { PieceAnswer, PieceFailure, PieceJob } from './piece-jobs.ts';
 import type { PieceSetup } from './piece-storage.ts';
 
-/** More would take CPU time from requests. */
+/** Maximum threads: more would take CPU time from requests. */
 const MAX_THREADS = 4;
 const IDLE_MS = 5000;
 

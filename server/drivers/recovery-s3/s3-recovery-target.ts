@@ -22,7 +22,7 @@ import { explainS3 } from './explain-s3.ts';
 
 /** Manifests and journals are JSON: a journal of a million keys has 60 MiB. */
 const MAX_FILE_BYTES = 2 ** 30;
-/** While Cloudlet stops. */
+/** Limits while Cloudlet stops. */
 const HURRIED: S3Limits = { tries: 1, silenceMs: 3000 };
 
 export interface S3RecoveryTargetDeps {

@@ -9,7 +9,7 @@ import type { S3Limits, S3Requests } from './s3-requests.ts';
 export interface S3Body {
   readonly parts: readonly Uint8Array[];
   readonly md5: string;
-  /** More headers of the request. */
+  /** Additional headers of the request. */
   readonly headers?: Readonly<Record<string, string>>;
 }
 
@@ -270,7 +270,7 @@ export class S3Objects {
     }
   }
 
-  /** Below the prefix. */
+  /** Name below the prefix. */
   #keyOf(entry: XmlElement): string {
     const key = textOf(entry, 'Key') ?? '';
     if (!key.startsWith(this.#prefix))

@@ -21,7 +21,10 @@ export interface RouteTable {
   readonly owner: string | null;
   /** Public ports that it leads on. */
   readonly ports: readonly number[];
-  /** Its cloud no longer runs, and its data directory is gone or belongs to another: it does not return. */
+  /**
+   * The route's cloud no longer runs, and its data directory is gone or belongs to another cloud: it will not
+   * return.
+   */
   readonly isAbandoned: boolean;
   /** The reason for the verdict, for people. */
   readonly why: string;

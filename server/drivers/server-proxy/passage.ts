@@ -17,7 +17,7 @@ export interface Arrival {
 export interface PassageDeps {
   readonly protocol: Protocol;
   readonly dial: Dial;
-  /** It needs a server: it sent something, or in its protocol the server speaks first. */
+  /** The client needs a server: it sent something, or the server speaks first in its protocol. */
   readonly ready: () => void;
   /** The client has sent its first message. */
   readonly heard: () => void;

@@ -28,7 +28,7 @@ export interface Listener {
 export interface ListenerFigures {
   readonly open: number;
   readonly waiting: number;
-  /** Since the listener was opened. */
+  /** Totals since the listener was opened. */
   readonly accepted: number;
 }
 

@@ -5,7 +5,7 @@
 import type { WebSocket } from 'ws';
 
 const MAX_WAITING_BYTES = 2 ** 20;
-/** Above this many pending bytes, writeFrame() asks its caller to wait. */
+/** Maximum pending bytes before writeFrame() asks its caller to wait. */
 const WINDOW_BYTES = 256 * 1024;
 
 /** Counts unsent bytes; call the result once they are sent. Throws `overloaded`. */

@@ -6,9 +6,9 @@ import { CallerLimits, RateLimiter } from './rate-limits.ts';
 
 /** Calls per address in 10 minutes: requesting and entering codes. */
 const DEVICE_LOGINS = 60;
-/** The same for attempts with reset links. */
+/** Limit of attempts with reset links. */
 const PASSWORD_RESETS = 60;
-/** The same for invitations: a class behind one address opens its links and joins. */
+/** Limit of invitations: a class behind one address opens its links and joins. */
 const INVITATIONS = 300;
 
 interface CallLimits {

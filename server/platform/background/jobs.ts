@@ -11,7 +11,10 @@ export interface Job {
   readonly name: string;
   /** Interval; the first run is one interval after the start. */
   readonly everyMs: number;
-  /** It runs on each node, on the node with the machines and databases, or on any one node of the cluster. */
+  /**
+   * Where the job runs: on each node, on the node with the machines and databases, or on any one node of the
+   * cluster.
+   */
   readonly per: 'node' | 'host' | 'cluster';
   readonly run: () => Promise<unknown>;
   /**

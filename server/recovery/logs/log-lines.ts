@@ -47,7 +47,7 @@ export interface BaseCopy {
  */
 export interface LineExtent {
   readonly line: string;
-  /** Its end: a decimal position. */
+  /** End of the line: a decimal position. */
   readonly to: string;
   readonly bases: readonly { readonly from: string; readonly at: number }[];
 }

@@ -49,7 +49,7 @@ export interface Manifest {
   readonly completed_at: string;
   /** When it was due; missing: not made by the schedule. */
   readonly scheduled_at?: string;
-  /** Its pieces are locked until then at least; missing: the target has no lock. */
+  /** Its pieces are locked at least until then; missing: the target has no lock. */
   readonly locked_until?: string | undefined;
   readonly contents: Readonly<Record<string, number>>;
   readonly components: readonly Component[];

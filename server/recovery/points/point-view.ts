@@ -17,7 +17,7 @@ export interface PointWork {
   readonly verifyingPercent: number | null;
   /** Stage of its drill. */
   readonly drilling: string | null;
-  /** What happens to files that are removed from the target. */
+  /** Effect of removing files from the target. */
   readonly removal: Removal;
 }
 

@@ -36,7 +36,7 @@ export interface RemovalsDeps {
   /** True when the target is reachable but does not contain the points created there. */
   readonly isLost: () => Promise<boolean>;
   readonly points: Pick<Points, 'row' | 'making' | 'settled'>;
-  /** What happens to files that are removed from the target. */
+  /** Effect of removing files from the target. */
   readonly removal: () => Removal;
   /** Path of the repository. */
   readonly location: string;

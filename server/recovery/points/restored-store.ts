@@ -5,7 +5,7 @@ import { FORGET_BLOB_LOCATION } from '../../metadata/blob-location-store.ts';
 import type { Statement } from '../../metadata/metadata.ts';
 import { RECOVERY_KEY, WRITER } from '../store.ts';
 
-/** More than the number of ids assigned within the age of a point. */
+/** Exceeds the number of ids assigned within the age of a point. */
 const SKIPPED_ACCOUNTS = 10_000;
 
 /** ms since 1970. */

@@ -40,8 +40,8 @@ export interface Target {
   /** Extends the lock of a file to that of a new piece. */
   renewLock(name: string): Promise<void>;
   /**
-   * Its space, for a data directory in that place. Rejects with a TargetProblem, or an Error, when points
-   * cannot be stored there.
+   * Space of the target, for a data directory at that path. Rejects with a TargetProblem, or an Error, when
+   * points cannot be stored there.
    */
   inspect(dataDir: string): Promise<TargetSpace>;
   /** Cloudlet is stopping: fail instead of waiting. */

@@ -53,7 +53,7 @@ function readRule(rule: XmlElement): CorsRule {
       `ExposeHeader "${wild}" contains wildcard. We currently do not support wildcard for ExposeHeader.`,
     );
   }
-  // They become response headers.
+  // These values become response headers.
   if ([...origins, ...exposed].some((text) => !/^[\x21-\x7e]+$/.test(text)))
     throw new S3Error('MalformedXML');
   return {

@@ -13,7 +13,7 @@ import {
 import { randomName } from '../../platform/ids.ts';
 import { DAY_MS, type Lifecycle, type LifecycleRule } from '../../storage/lifecycle/lifecycle-rules.ts';
 
-/** They are read with every request to the bucket. */
+/** Limits of the rules, which are read with every request to the bucket. */
 export const LIFECYCLE_MAX_BYTES = 512 * 1024;
 const MAX_RULES = 1000;
 const ID_MAX_LENGTH = 255;

@@ -42,7 +42,7 @@ export interface Setting<N extends SettingName> {
   readonly write: (value: NonNullable<BucketSettings[N]>) => string;
   /** Additional headers of the responses that show or set it. */
   readonly headers?: (value: NonNullable<BucketSettings[N]>) => Record<string, string>;
-  /** After PUT; default 200. */
+  /** Status after PUT; default 200. */
   readonly status?: number;
   /** Throws if the other settings do not allow it. */
   readonly check?: (

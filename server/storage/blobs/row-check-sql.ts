@@ -34,7 +34,7 @@ const FILL = {
   object: 'UPDATE objects SET row_crc = ? WHERE id = ? AND row_crc IS NULL',
 } as const;
 
-/** What lists show of a live object: its version, as the row of the object copies it. */
+/** Columns that lists show of a live object: a copy of its version in the row of the object. */
 const SET_LISTED = `UPDATE objects SET listed = ?, etag = ?, storage_class = ?, checksum_kind = ?
   WHERE id = ? AND current = ?`;
 
@@ -49,7 +49,7 @@ const FILL_BUCKET = {
 export interface ScrubbedRow extends CheckedRow {
   /** Row id of the object's live version. */
   readonly current: number | null;
-  /** What lists show of the object, and the row id of the version that this is of. */
+  /** Columns that lists show of the object, and the row id of the copied version. */
   readonly listed: number | null;
   readonly listed_etag: string | null;
   readonly listed_class: string | null;

@@ -159,7 +159,7 @@ export interface Pointed {
   readonly sizeBytes: number;
   /** Creation of the version or deletion of the object, ms. */
   readonly at: number;
-  /** What lists show of the version; null: deleted. */
+  /** Columns that lists show of the version; null: deleted. */
   readonly listed: Pick<VersionRow, 'etag' | 'storage_class' | 'checksum'> | null;
 }
 

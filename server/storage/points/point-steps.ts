@@ -14,7 +14,7 @@ export type PointBlobs = Pick<BlobStore, 'read'>;
 export interface OpenPoint {
   /** Its metadata. */
   readonly reads: Reads;
-  /** Its master keys. */
+  /** Master keys of the point. */
   readonly sealer: Pick<Sealer, 'unseal'>;
   /** Finds the files with these names. Throws `data_corrupted`, `target_unavailable`. */
   blobs(names: readonly string[]): Promise<PointBlobs>;

@@ -101,7 +101,7 @@ const FOUND_MAX = 8;
 const AT_ONCE = 8;
 /** Maximum buckets searched for one text, the fullest first. */
 const MOST_SEARCHED = 64;
-/** Fewer letters are in nearly every name. */
+/** Minimum length of a search: shorter texts occur in nearly every name. */
 const OBJECT_LETTERS = 3;
 
 export const storagePalette: PaletteSource = {

@@ -32,7 +32,7 @@ function findOpener(): HTMLElement | null {
   return opener instanceof HTMLElement ? opener : null;
 }
 
-/** Unless something else has the focus. */
+/** Only if nothing else has the focus. */
 function goBack(opener: HTMLElement | null): void {
   const { activeElement, body } = document;
   if (activeElement !== body && !activeElement?.closest('[role=dialog]')) return;
@@ -131,7 +131,7 @@ interface FormModalProps {
   readonly isIncomplete?: boolean;
   /** Width; default: `md`. */
   readonly size?: 'lg';
-  /** Above other dialogs. */
+  /** Shown above other dialogs. */
   readonly zIndex?: number;
   readonly children: ReactNode;
   readonly onClose: () => void;

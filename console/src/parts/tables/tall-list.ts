@@ -5,7 +5,9 @@
  * same fraction of it.
  */
 
-/** Most px of an element; whole px up to here are exact in the single precision that browsers draw with. */
+/**
+ * Maximum px of an element; whole px up to here are exact in the single precision that browsers draw with.
+ */
 const MOST_PX = 15_000_000;
 /** The parts at the beginning and end of the element where one of its px is one px of the list. */
 const END_PX = 1_000_000;

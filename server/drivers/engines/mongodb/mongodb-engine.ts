@@ -160,7 +160,7 @@ export class MongodbEngine extends ChildEngine implements Engine {
     };
   }
 
-  /** Its replies are counted like those of all connections. */
+  /** Replies of this connection are counted like those of all. */
   async connect({ accountId }: EngineDatabase): Promise<UserConnection> {
     await this.#router.listen();
     const [near, far] = await socketPair();

@@ -9,7 +9,7 @@ const COLUMN_BYTES = 25;
 /** `null,` */
 const NULL_BYTES = 5;
 const LISTS = ['aggregate', 'listCollections', 'listIndexes'];
-/** They leave out documents themselves. */
+/** Commands that skip documents themselves. */
 const SKIPS = new Set(['find', 'aggregate']);
 const NOTHING = { $nor: [{}] };
 const WRITES = new Set(['insert', 'update', 'delete', 'findAndModify', 'findandmodify']);

@@ -70,7 +70,7 @@ export async function dropPrograms(admin: Admin, database: string): Promise<void
   for (const { type, name } of routines) await admin.query(`DROP ${type} IF EXISTS ${of}.${foreign(name)}`);
 }
 
-/** Whether it has no table, view, routine or event. */
+/** Whether the database has no table, view, routine or event. */
 export async function isEmpty(admin: Admin, database: string): Promise<boolean> {
   const rows = await rowsOf(
     admin,

@@ -217,7 +217,7 @@ export class MysqlEngine extends SqlEngine<Admin, MysqlLinks> {
   async #makeDroppedAgain(admin: Admin): Promise<void> {
     for (const name of await store.droppedByTenants(admin))
       await this.#locks.run(name, async () => {
-        // Unless we are dropping it.
+        // Not while we are dropping it.
         if ((await store.droppedByTenants(admin)).includes(name)) await store.makeDatabase(admin, name);
       });
   }

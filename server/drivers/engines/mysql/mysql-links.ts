@@ -158,7 +158,7 @@ function localSocket(folder: string): Socket {
     socket.once('connect', held.close).once('error', held.close);
     socket.connect(held.path);
   } catch (error) {
-    // After a listener was added.
+    // Destroyed later, after a listener was added.
     setImmediate(() => socket.destroy(error as Error));
   }
   return socket;

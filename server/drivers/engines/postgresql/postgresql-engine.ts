@@ -42,7 +42,7 @@ const CLOSED_FROM = 1.2;
 const MIB = 2 ** 20;
 /** `max_wal_size`. */
 const WAL = { folder: join(DATA, 'pg_wal'), freeBytes: MAX_WAL_MB * MIB };
-/** The same for log that waits to be archived. */
+/** Limit for log that waits to be archived. */
 const ARCHIVED_WAL = { ...WAL, freeBytes: KEPT_LOG_MB * MIB };
 /** Bytes of a new server, and of an empty database. */
 const NEW_BYTES = 32 * MIB;

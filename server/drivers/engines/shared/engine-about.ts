@@ -34,7 +34,7 @@ interface EnginePrograms {
 
 /** Contribution to `cloudlet dev`. */
 interface Development {
-  /** Whether it is among the engines of a run that names none. */
+  /** Whether the engine is used by a run that names no engines. */
   readonly isDefault: boolean;
   /** Names of the environment variables, for the help. */
   readonly names: readonly string[];

@@ -41,7 +41,7 @@ export interface SqlRowDialect {
   write(value: unknown, column: Column, bind: Bind): string;
   /** Whether the column has the value as read, also NULL. */
   same(named: Named, value: unknown, bind: Bind): string;
-  /** The same of a column of the key, by its index. */
+  /** Same as above, for a column of the key, by its index. */
   sameKey(named: Named, value: unknown, bind: Bind): string;
   /** A comparison with a value that somebody typed. */
   compare(named: Named, comparison: Comparison): string;
@@ -54,7 +54,7 @@ export interface SqlRowDialect {
   kinds?(names: readonly string[]): string;
   /** A value as read, as a literal under the usual settings of a session. */
   literal(value: unknown, column: Column): string;
-  /** After the table, of a row with nothing but defaults. */
+  /** SQL after the table for a row of defaults only. */
   readonly defaults: string;
   /** Types of columns of a new table. */
   readonly types: Readonly<Record<ColumnKind, string>>;

@@ -23,7 +23,7 @@ export interface AccountKind {
   make(options: ManagedEngineOptions): AccountEngine;
   /** The server of a copy, in the options' folder; missing if an engine has none. */
   recover?(options: ManagedEngineOptions, copy: ServerCopy, how: RecoverHow): Promise<AccountEngine>;
-  /** Its codes of errors where nothing may grow: of a read-only transaction, of a right that is missing. */
+  /** Error codes of an engine that may not grow: read-only transaction, missing privilege. */
   readonly refused: readonly string[];
   /** Whether a held server (AccountEngine.hold) still allows deletes. */
   readonly deletesWhileHeld: boolean;

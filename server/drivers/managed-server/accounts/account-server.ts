@@ -192,7 +192,7 @@ export class AccountServer {
     return this.#databases.isLimited(database);
   }
 
-  /** Whether it is the account's oldest database here. */
+  /** Whether the database is the account's oldest one here. */
   isOldest({ number }: EngineDatabase): boolean {
     return this.#databases.all().every(({ database }) => database.number >= number);
   }

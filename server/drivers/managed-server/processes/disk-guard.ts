@@ -41,7 +41,10 @@ const CHECK_MS = 250;
 const GROWTH_BYTES = 32 * 2 ** 20;
 /** Maximum growth while the disk is almost full, because deletes also write. */
 const OUT_GROWTH_BYTES = 16 * 2 ** 20;
-/** After this much disk usage since, the servers are measured; and while the disk is almost full. */
+/**
+ * Growth of disk usage after which the servers are measured; they are also measured while the disk is almost
+ * full.
+ */
 const [SHRUNK_BYTES, OUT_SHRUNK_BYTES] = [16 * 2 ** 20, 4 * 2 ** 20];
 /** Checks between measurements of all servers, at any disk level. */
 const CHECKS_TO_MEASURE = 5000 / CHECK_MS;

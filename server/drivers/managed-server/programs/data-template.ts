@@ -31,7 +31,7 @@ export interface DataTemplateDeps {
   readonly data: string;
 }
 
-/** Beside the programs: templates of our user. Another user's files would not be readable. */
+/** Folder beside the programs, for templates of our user. Another user's files would not be readable. */
 export const SHARED_TEMPLATES = join(ROOT, 'build/templates', String(process.getuid?.() ?? ''));
 
 type Make = (folders: ServerFolders) => Promise<void>;
@@ -57,7 +57,7 @@ interface CopyWish {
   readonly to: ServerFolders;
   readonly uid: number | null;
   readonly make: Make;
-  /** Its abort ends the copy. */
+  /** Aborting it ends the copy. */
   readonly closing?: AbortSignal;
 }
 
@@ -215,7 +215,7 @@ async function run(program: string, words: readonly string[], closing = NEVER): 
   }
 }
 
-/** The same of a program that only waits for the disk: the kernel ends it when the disk has answered. */
+/** Also for a program that only waits for the disk: the kernel ends it when the disk has answered. */
 async function runOrLeave(program: string, words: readonly string[], closing: AbortSignal): Promise<void> {
   closing.throwIfAborted();
   const running = promisify(execFile)(program, words, { env: { PATH: hostPath() } });

@@ -6,7 +6,10 @@ import type { GuestConsole } from '../../../compute/hypervisor.ts';
 import { connectIn, openOwn, tailOf } from '../../host-process/foreign-files.ts';
 import { FILES } from '../arguments.ts';
 
-/** Above this a log is cut to its newest part while the guest runs: guests write without limit. */
+/**
+ * Maximum log size; above it a log is cut to its newest part while the guest runs: guests write without
+ * limit.
+ */
 const LOG_LIMIT_BYTES = 8 * 1024 * 1024;
 const LOG_KEPT_BYTES = 1024 * 1024;
 

@@ -132,7 +132,7 @@ export class GuestNetworks {
     return addForwards(run, guestAddress(record.slot), ports);
   }
 
-  /** After its process has ended. Never rejects: leftovers are removed at the next start. */
+  /** Call it after the guest's process has ended. Never rejects: leftovers are removed at the next start. */
   async disconnect(vmId: string): Promise<void> {
     const uid = this.#deps.folders.find(vmId)?.uid;
     if (this.#deps.bridge === null || uid === undefined || uid === null) return;
@@ -172,7 +172,7 @@ function notOfThisNetwork(address: string | null): AppError {
 /** Endpoints by guest port. */
 export type Forwards = Readonly<Record<number, GuestEndpoint>>;
 
-/** Above privileged ports, below the kernel's ephemeral ports. */
+/** Ports above privileged ones, below the kernel's ephemeral ones. */
 const FIRST_PORT = 20_000;
 /** No host has this many consecutive ports in use on every address. */
 const MAX_REFUSED = 1000;

@@ -12,7 +12,7 @@ import type { GuestRun } from '../guests/guest-run.ts';
 
 /** The disk of this host. */
 export interface HostDisk {
-  /** Less space is free than Cloudlet's own commits need. */
+  /** Whether less space is free than Cloudlet's own commits need. */
   isLow(): boolean;
   /** Space is low, and the reserve for those commits was released: any write may use it. */
   isOut(): boolean;

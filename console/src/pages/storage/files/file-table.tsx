@@ -121,7 +121,7 @@ function useKeys(
 
 /** Only rows near the viewport are rendered; further ones are loaded while scrolling. */
 const ROW_PX = 44;
-/** More rows are read this many rows before the end. */
+/** Number of rows before the end at which more are read. */
 const AHEAD = 120;
 
 interface FileRowsProps {

@@ -10,7 +10,7 @@ export interface FolderSum {
   readonly bytes: number;
   /** False: the cloud is still counting. */
   readonly isWhole: boolean;
-  /** It took one call, so it is counted again when something in the bucket changes. */
+  /** The count took one call, so it is repeated when something in the bucket changes. */
   readonly isQuick: boolean;
 }
 

@@ -66,7 +66,7 @@ function Beside({ title, onClose, children }: BesideProps) {
   latest.current = onClose;
   useEffect(() => {
     let isCovered = false;
-    // Before a dialog handles the key and closes.
+    // Runs before a dialog handles the key and closes.
     const look = () => {
       isCovered = document.querySelector('[role=dialog][aria-modal=true], [role=menu]') !== null;
     };

@@ -1,4 +1,4 @@
-/** What is done with a whole database: settings, copies, dumps. */
+/** Actions on a whole database: settings, copies, dumps. */
 
 export const databaseCare = {
   rename: 'Name and size',

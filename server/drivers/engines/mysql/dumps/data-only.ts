@@ -32,7 +32,7 @@ export async function withoutTables(
   return { isDataOnly: isData === true, pieces: joined(head, source) };
 }
 
-/** Whether it is data only; null: nothing was read yet. */
+/** Whether the dump is data only; null: nothing was read yet. */
 function firstContent(head: Buffer, isOver: boolean): boolean | null {
   let isWithin = false;
   for (let at = 0; at < head.length; ) {

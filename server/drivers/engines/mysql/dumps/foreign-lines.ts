@@ -11,7 +11,7 @@ export interface LenientLoad {
   readonly leftOut: LeftOut;
   /** Full names of all collations of the server. */
   readonly collations: ReadonlySet<string>;
-  /** It has uuid_v4() and uuid_v7(), as MariaDB from 11.7 on. */
+  /** The server has uuid_v4() and uuid_v7(), as MariaDB from 11.7 on. */
   readonly hasUuidVersions: boolean;
   /** The storage engine forced for all tables; null: the dump chooses it. */
   readonly enforcedEngine: string | null;

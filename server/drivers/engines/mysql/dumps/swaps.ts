@@ -101,7 +101,7 @@ export class Swaps {
       const { swap, programs } = found;
       const { links } = this.#deps;
       const users = store.usersOf(swap.database);
-      // It was dropped.
+      // The database was dropped.
       if ((await links.asAdmin((admin) => store.accessOf(admin, users))) === null) return this.#forget(fresh);
       await this.#moveTables(swap);
       const failure = await this.#makePrograms(users, programs);

@@ -102,7 +102,7 @@ export async function readContents(reader: ByteReader): Promise<ArchiveContents>
   const offsetBytes = await reader.byte();
   const isCustom = (await reader.byte()) === CUSTOM;
   const packed = await packedBy(reader, minor);
-  // Its time, then the name of the database, and the versions of the server and of pg_dump.
+  // The time of the archive, the name of the database, and the versions of the server and of pg_dump.
   for (let field = 0; field < 7; field++) await reader.integer();
   for (let field = 0; field < 3; field++) await reader.text();
   const count = await reader.integer();

@@ -46,7 +46,7 @@ const KEEPS_LOG = {
   max_replication_slots: 2,
   max_slot_wal_keep_size: `${KEPT_LOG_MB}MB`,
 };
-/** It does not start without these while it has a slot, which is dropped then. */
+/** The server needs these to start while it has a slot, which is then dropped. */
 const KEEPS_NO_MORE = { ...KEEPS_LOG, max_slot_wal_keep_size: '1MB' };
 
 const NO_NETWORK = { listen_addresses: '' };
