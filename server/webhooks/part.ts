@@ -61,7 +61,7 @@ export async function webhooksPart({ clock, log, base, announceBy }: WebhooksDep
     { name: 'deliver webhooks', everyMs: POLL_MS, per: 'node', run: async () => dispatcher.wake() },
     // Webhooks and administrators change at other nodes too.
     {
-      name: 'learn who hears of audit entries',
+      name: 'reload webhooks of audit entries',
       everyMs: POLL_MS,
       per: 'node',
       run: () => auditEvents.refresh(),

@@ -128,7 +128,7 @@ function joinRoutes(invitations: Invitations): Route[] {
       path: '/api/register/request',
       name: 'requestRegistration',
       tag: 'accounts',
-      summary: 'Ask for a mail with a link that makes an account',
+      summary: 'Request a mail with a link that creates an account',
       description:
         'Where addresses of some domains may register (`registration` of `GET /api` is `domain`). The answer and its ' +
         'time are the same whether an account has the address or not; at most 3 mails an hour go there.',

@@ -27,7 +27,7 @@ export class ComparisonStore {
     this.#reads = reads;
   }
 
-  /** Times that the restored cloud was started on these files. */
+  /** Number of starts of the restored cloud on these files. */
   async starts(): Promise<number> {
     return Number((await this.#reads.get<{ starts: number }>('SELECT starts FROM identity'))?.starts ?? 0);
   }

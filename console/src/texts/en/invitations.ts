@@ -12,7 +12,7 @@ export const invitations = {
   noMail: 'This cloud sends no mail: hand the links over yourself.',
   email: 'E-mail address',
   mail: 'Send by mail',
-  mailLead: 'Only the mailbox gets the link, which also confirms the address.',
+  mailLead: 'The link is only mailed; using it also confirms the address.',
   mailed: (links: number) =>
     links === 1 ? 'The invitation goes by mail.' : `${links} invitations go by mail.`,
   invite: 'Invite',

@@ -108,7 +108,7 @@ function matchedElement(path: string, list: unknown, { filter, scope, document }
   if (Array.isArray(list)) {
     const own = elementIn(list, { path, terms, scope });
     if (own !== -1) return String(own);
-    // A server remembers only the position, of any matching array.
+    // A server remembers one position only, that of any matching array.
     for (const term of all.toReversed()) {
       const other = elementOfAny(document, term, scope);
       if (other !== -1) return String(other);
