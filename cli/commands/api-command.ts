@@ -53,7 +53,8 @@ function readCall([first = '', ...rest]: readonly string[]): { method: string; p
   const method = first.toUpperCase();
   if (METHODS.includes(method)) {
     const [path = '', ...surplus] = rest;
-    if (surplus.length > 0) throw new UsageError(`${method} takes a path and no other argument`, BODY_BY_OPTION);
+    if (surplus.length > 0)
+      throw new UsageError(`${method} takes a path and no other argument`, BODY_BY_OPTION);
     // `//host/…` would be another host.
     if (!path.startsWith('/') || path.startsWith('//'))
       throw new UsageError('the path must begin with a single /');

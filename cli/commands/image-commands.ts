@@ -48,7 +48,10 @@ export const IMAGE_COMMANDS: readonly Command[] = [
       const { image_id } = await cloud.adminFetchImage(name);
       const image = await ended(cloud, image_id, output);
       if (image.state === 'failed') {
-        throw new ClientError(`${name} could not be downloaded: ${image.state_reason?.message}`, EXIT.failure);
+        throw new ClientError(
+          `${name} could not be downloaded: ${image.state_reason?.message}`,
+          EXIT.failure,
+        );
       }
       output.one(image, () => [`${name} is ready: cloudlet vm create NAME --image ${name}`]);
     },

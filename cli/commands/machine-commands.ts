@@ -33,8 +33,12 @@ export const MACHINE_COMMANDS: readonly Command[] = [
   {
     name: 'vm rebuild',
     words: 'VM',
-    summary: 'replace the disk of a stopped machine with a new one from an image; all data on the old disk is lost',
-    options: { image: { value: 'IMAGE', summary: 'default: the image of the machine (see cloudlet vm images)' }, ...YES },
+    summary:
+      'replace the disk of a stopped machine with a new one from an image; all data on the old disk is lost',
+    options: {
+      image: { value: 'IMAGE', summary: 'default: the image of the machine (see cloudlet vm images)' },
+      ...YES,
+    },
     run: about(findVm, async ({ vm_id, name, disk_gb }, { cloud, output, options, ...call }) => {
       const image = options.text('image');
       const wanted = { cloud, output, options, ...call };

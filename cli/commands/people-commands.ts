@@ -188,7 +188,7 @@ export const PEOPLE_COMMANDS: readonly Command[] = [
     name: 'rights',
     words: '[KEY]',
     summary: 'list the operations that this profile, or an access key, may call, including S3',
-    details: 'KEY is the ID of an access key. Each answer is the cloud's own decision.',
+    details: 'KEY is the ID of an access key. Each answer is a decision of the cloud.',
     options: {
       account: { value: 'NAME', summary: 'of another account (administrators and auditors)' },
       refused: { summary: 'list refused operations instead, with the error' },

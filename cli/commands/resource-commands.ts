@@ -145,8 +145,7 @@ const BUCKET_COMMANDS: readonly Command[] = [
     name: 'bucket settings',
     words: 'BUCKET [NAME] [VALUE]',
     summary: 'show the S3 settings of a bucket, or set one',
-    details:
-      'VALUE is JSON, plain text, or @FILE; null removes the setting. --json prints the names.',
+    details: 'VALUE is JSON, plain text, or @FILE; null removes the setting. --json prints the names.',
     run: about(findBucket, bucketSettings),
   },
   {

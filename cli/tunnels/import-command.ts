@@ -74,7 +74,10 @@ export const IMPORT_COMMAND: Command = {
     },
     header: { value: 'YES|NO', summary: 'whether the first row contains the column names' },
     separator: { value: 'CHARACTER', summary: String.raw`character between fields; \t for a tab` },
-    empty: { value: 'MEANING', summary: 'how to read an empty field: unquoted (NULL, but "" is text), null or text' },
+    empty: {
+      value: 'MEANING',
+      summary: 'how to read an empty field: unquoted (NULL, but "" is text), null or text',
+    },
     format: { value: 'FORMAT', summary: 'csv or json' },
     schema: { value: 'SCHEMA', summary: 'schema of the table' },
   },

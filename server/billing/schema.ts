@@ -307,9 +307,7 @@ export const TermsChange = namedObject('AccountTermsChange', {
     describedAs(Limits, 'The account’s own limits, which override its plan’s; replaces all previous ones'),
   ),
   spend_cap: Type.Optional(
-    Cap(
-      'Spend cap in credits per calendar month (UTC), which the owner may lower; null: none',
-    ),
+    Cap('Spend cap in credits per calendar month (UTC), which the owner may lower; null: none'),
   ),
 });
 export type TermsChange = Static<typeof TermsChange>;

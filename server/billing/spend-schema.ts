@@ -16,9 +16,7 @@ const WarnPercent = Type.Array(Type.Integer({ minimum: 1, maximum: 99 }), {
 export const SpendCap = namedObject('SpendCap', {
   account_id: Type.Integer(),
   month: Type.String({ description: 'YYYY-MM, UTC' }),
-  cap: Cap(
-    'Effective spend cap, in credits: the lower of both caps; null: no cap',
-  ),
+  cap: Cap('Effective spend cap, in credits: the lower of both caps; null: no cap'),
   own_cap: Cap('The owner’s cap; null: none'),
   administrator_cap: Cap('An administrator’s cap, which the owner cannot raise; null: none'),
   warn_percent: WarnPercent,
@@ -85,9 +83,7 @@ export const Quote = namedObject('Quote', {
     description: 'The same with this resource; null: neither it nor anything in use costs credits',
   }),
   cap: Cap('Spend cap of the month, in credits; null: none'),
-  cap_reached_with: Nullable(
-    `When the cap is reached with this resource, ${TIME}; null: not in this month`,
-  ),
+  cap_reached_with: Nullable(`When the cap is reached with this resource, ${TIME}; null: not in this month`),
 });
 export type Quote = Static<typeof Quote>;
 

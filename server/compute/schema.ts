@@ -229,7 +229,9 @@ export const KnownImageEntry = namedObject('KnownImage', {
   version: Type.String(),
   architecture: Type.String(),
   url: Type.String({ description: 'Address of the download' }),
-  checked_by: Type.String({ description: "The publisher's file with its checksum, or that the list has the checksum" }),
+  checked_by: Type.String({
+    description: "The publisher's file with its checksum, or that the list has the checksum",
+  }),
   about_bytes: Type.Integer({ description: 'Approximate size, bytes' }),
   login_user: Type.String({ description: 'Default user of the image' }),
   cloud_init: Type.Boolean({ description: 'Whether cloud-init applies SSH keys and user data' }),

@@ -27,10 +27,5 @@ test('names of files that are not there are found, but not in what tells of the 
     '`photos/`, `build/cli`, `account.json`, `*-sql.ts`',
   ].join('\n');
   const files = sample({ ...CODE, 'docs/x.md': page, 'CHANGELOG.md': page, 'docs/decisions/1.md': page });
-  assert.deepEqual(locations(checkDocs(files)), [
-    'docs/x.md:2',
-    'docs/x.md:3',
-    'docs/x.md:3',
-    'docs/x.md:7',
-  ]);
+  assert.deepEqual(locations(checkDocs(files)), ['docs/x.md:2', 'docs/x.md:3', 'docs/x.md:3', 'docs/x.md:7']);
 });

@@ -39,7 +39,10 @@ function anchorsOf(text: string): ReadonlySet<string> {
 
 /** As GitHub makes it. */
 function anchorOf(heading: string): string {
-  const shown = heading.replace(/\[([^\]]*)\]\([^)]*\)/g, '$1').trim().toLowerCase();
+  const shown = heading
+    .replace(/\[([^\]]*)\]\([^)]*\)/g, '$1')
+    .trim()
+    .toLowerCase();
   return shown.replace(/[^\p{L}\p{N}_ -]/gu, '').replaceAll(' ', '-');
 }
 

@@ -179,7 +179,8 @@ class Reader {
   }
 
   end(): void {
-    const detail = 'The export was stopped for others in the queue: it was read at less than 64 KiB per second';
+    const detail =
+      'The export was stopped for others in the queue: it was read at less than 64 KiB per second';
     this.#ended.abort(new AppError('overloaded', detail));
   }
 

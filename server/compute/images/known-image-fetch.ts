@@ -202,7 +202,8 @@ export class KnownImageFetch {
     await onProgress(stage.imageId, stage.bytes, totalBytes);
     let toldAt = clock.monotonic();
     for await (const piece of bytes) {
-      if (stage.bytes + piece.length > totalBytes) throw new Final('the server sent more bytes than it announced');
+      if (stage.bytes + piece.length > totalBytes)
+        throw new Final('the server sent more bytes than it announced');
       await stage.write(piece);
       if (clock.monotonic() - toldAt < PROGRESS_MS) continue;
       await onProgress(stage.imageId, stage.bytes, totalBytes);

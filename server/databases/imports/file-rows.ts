@@ -173,7 +173,10 @@ function jsonRow(
 ): ImportedRow {
   const other = Object.keys(value).find((name) => !known.has(name));
   if (other !== undefined)
-    throw new BrokenText(line, `has a member ${other}, which the objects at the beginning of the file do not have`);
+    throw new BrokenText(
+      line,
+      `has a member ${other}, which the objects at the beginning of the file do not have`,
+    );
   const values = fields.map((name) => (Object.hasOwn(value, name) ? value[name] : null));
   return { line, values, characters };
 }

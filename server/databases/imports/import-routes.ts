@@ -65,7 +65,8 @@ function choicesOf(text = '{}'): Readonly<Record<string, FieldChoice>> {
   } catch {
     throw invalidField('columns', 'is not JSON');
   }
-  if (!isObject(found)) throw invalidField('columns', 'must be an object whose members are fields of the file');
+  if (!isObject(found))
+    throw invalidField('columns', 'must be an object whose members are fields of the file');
   for (const [field, choice] of Object.entries(found)) if (!isChoice(choice)) throw wrongChoice(field);
   return found as Readonly<Record<string, FieldChoice>>;
 }

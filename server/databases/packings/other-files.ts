@@ -8,10 +8,7 @@ type About = Pick<EngineDescription, 'name' | 'title' | 'dumpBegins'>;
 
 /** Files that people upload instead of a dump, and how they are recognized. */
 const OTHERS: readonly (readonly [RegExp, string])[] = [
-  [
-    /^\s*<(?:!doctype html|html)\b/i,
-    'is a web page, not a dump: its address may require a login',
-  ],
+  [/^\s*<(?:!doctype html|html)\b/i, 'is a web page, not a dump: its address may require a login'],
   [/^version https:\/\/git-lfs\./, 'is a Git LFS pointer: download its content with `git lfs pull`'],
   [
     /^(?:Error|pg_dump: error|mysqldump: Got error|mysqldump: Error|bash: )/,

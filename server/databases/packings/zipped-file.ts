@@ -70,9 +70,7 @@ function assertReadable({ isEncrypted, method, isStreamed, packedBytes }: Header
   if (isEncrypted) throw new LoadFailed('The zip archive has a password: unpack it first (`unzip FILE`)');
   const isStored = method === STORED && !isStreamed && packedBytes !== FAR_SIZE;
   if (method !== DEFLATED && !isStored)
-    throw new LoadFailed(
-      'The zip archive uses an unsupported compression: unpack it first (`unzip FILE`)',
-    );
+    throw new LoadFailed('The zip archive uses an unsupported compression: unpack it first (`unzip FILE`)');
 }
 
 /** null: the index begins, so no file follows. */

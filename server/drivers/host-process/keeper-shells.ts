@@ -314,7 +314,11 @@ function innerScript(launch: Launch): string {
 }
 
 /** Runs the launch in the shell. Resolves with the process's identity as the program starts. */
-export async function begin(shell: KeeperShell, launch: Launch, uid: number | null): Promise<ProcessIdentity> {
+export async function begin(
+  shell: KeeperShell,
+  launch: Launch,
+  uid: number | null,
+): Promise<ProcessIdentity> {
   const { stat, text } = await shell.run(launchScript(launch));
   const found = parseStat(stat ?? '');
   if (found !== null) {

@@ -6,7 +6,7 @@
  */
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Alarms, SEE_LOG } from '../../platform/alarms.ts';
+import { SEE_LOG } from '../../platform/alarms.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { AppError } from '../../platform/errors.ts';
 import { lastReason } from '../host-process/foreign-files.ts';
@@ -94,7 +94,7 @@ export interface ManagedServerDeps {
   readonly uid: number | null;
   /** Cloudlet's directory for this server only. */
   readonly folder: string;
-  readonly alarms: Pick<Alarms, 'raise' | 'clear'>;
+  readonly alarms: { raise(code: string, detail: string, fix: string): void; clear(code: string): void };
   readonly warn: (text: string) => void;
   /** If set, the server runs only on demand, on any port, and this is called when it ends on its own. */
   readonly onEnd?: () => void;

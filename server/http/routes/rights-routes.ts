@@ -56,7 +56,9 @@ const Rights = namedObject('Rights', {
   username: Type.String(),
   key: Nullable('Id of the access key; null: the account, as in a session or by its API key'),
   is_admin: Type.Boolean({ description: 'Whether it has the rights of an administrator' }),
-  is_auditor: Type.Boolean({ description: 'Whether the caller reads everything that administrators read, and changes nothing' }),
+  is_auditor: Type.Boolean({
+    description: 'Whether the caller reads everything that administrators read, and changes nothing',
+  }),
   scopes: Type.Array(Type.String()),
   buckets: Type.Union(
     [Type.Array(namedObject('ReachedBucket', { name: Type.String(), prefix: Type.String() })), Type.Null()],

@@ -6,10 +6,10 @@ import type { ObjectSql } from '../objects/object-sql.ts';
 import type { Removals } from '../objects/removals.ts';
 import type { Bucket } from '../schema.ts';
 import type { PartUploads } from '../uploads/part-uploads.ts';
+import { limitedKey } from './bucket-errors.ts';
 import { settingsOf } from './bucket-settings.ts';
 import type { BucketRow } from './bucket-sql.ts';
 import { isSoundBucket } from './bucket-sql.ts';
-import { limitedKey } from './bucket-errors.ts';
 import type { Buckets } from './buckets.ts';
 
 interface BucketEmptierDeps {

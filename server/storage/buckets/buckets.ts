@@ -10,7 +10,14 @@ import type { Bucket, BucketChange, NewBucket } from '../schema.ts';
 import { VERSIONING } from '../schema.ts';
 import type { StorageBilling } from '../storage-billing.ts';
 import { assertBucketName } from '../uploads/upload-fields.ts';
-import { bucketExists, bucketNotFound, limitedKey, nameTaken, notEmpty, tooManySettings } from './bucket-errors.ts';
+import {
+  bucketExists,
+  bucketNotFound,
+  limitedKey,
+  nameTaken,
+  notEmpty,
+  tooManySettings,
+} from './bucket-errors.ts';
 import {
   type BucketSettings,
   type SettingName,

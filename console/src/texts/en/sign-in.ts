@@ -120,7 +120,8 @@ export const signIn = {
     allAdmin: 'It will have all the rights of your account, including those of an administrator.',
     term: 'The key expires',
     sureLocal: 'Allow this only if you started it on this computer just now.',
-    sureRemote: 'Allow this only if you started it yourself just now. If someone else sent you the code, refuse.',
+    sureRemote:
+      'Allow this only if you started it yourself just now. If someone else sent you the code, refuse.',
     refuse: 'Refuse',
     allow: 'Allow',
     done: 'The program is signed in',

@@ -9,7 +9,8 @@ export const spend = {
   cap: 'Credits per month',
   capLead: 'Empty: no cap.',
   warn: 'Warn at (percent)',
-  warnLead: 'Warnings go to webhooks and, if enabled, by mail. You are always notified when the cap is reached.',
+  warnLead:
+    'Warnings go to webhooks and, if enabled, by mail. You are always notified when the cap is reached.',
   save: 'Save',
   spent: (spent: string, cap: string) => `${spent} of ${cap} credits spent this month`,
   spentLabel: 'Spent share of the spend cap',

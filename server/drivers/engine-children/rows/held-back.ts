@@ -14,7 +14,9 @@ export async function unlessHeldBack(
   const heldBack = Promise.withResolvers<never>();
   const look = () => {
     if (tenant.logBytes() <= (hostSpace.isLow() ? logBytes / LOW_PART : logBytes)) return;
-    heldBack.reject(new Error('the rows are read too slowly: the log of the database grew too large meanwhile'));
+    heldBack.reject(
+      new Error('the rows are read too slowly: the log of the database grew too large meanwhile'),
+    );
   };
   const timer = setInterval(look, LOOK_MS);
   try {

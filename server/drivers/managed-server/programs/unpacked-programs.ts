@@ -51,7 +51,10 @@ export function whyNoPrograms(name: 'postgresql' | 'mariadb', folder = FOLDER): 
     // Everyone may read it in the status; it must not reveal where this host gets its packages.
     return { reason: String(reason).replace(/\S*:\/\/\S*/g, '…'), fix: String(fix) };
   } catch {
-    return { reason: 'its programs were not downloaded', fix: 'run the set-up (node scripts/setup.js whole)' };
+    return {
+      reason: 'its programs were not downloaded',
+      fix: 'run the set-up (node scripts/setup.js whole)',
+    };
   }
 }
 
