@@ -14,7 +14,7 @@ import { endOfTick } from '../platform/concurrency.ts';
 import type { AppError } from '../platform/errors.ts';
 import { JSON_MAX_BYTES } from '../platform/json/json.ts';
 import { auditRuleOf, isQuiet, noteTurnedAway } from './audited.ts';
-import { acceptBodies, assertNoForm } from './bodies/body.ts';
+import { acceptBodies, notJson } from './bodies/body.ts';
 import type { BodyMemory } from './bodies/body-memory.ts';
 import { acceptForms, assertMultipart } from './bodies/multipart.ts';
 import { type AdmitDeps, admit } from './caller.ts';
@@ -222,7 +222,7 @@ function mount(app: FastifyInstance, deps: EdgeDeps, route: Route): void {
     },
     preParsing: async (request, _reply, payload) => {
       if (route.consumes === 'multipart') assertMultipart(request.headers);
-      else assertNoForm(request.headers);
+      else assertNoForm(request.headers['content-type']);
       return payload;
     },
     handler: async (request, reply) => {
@@ -266,4 +266,9 @@ function passOn({ door, forward }: EdgeDeps, route: Route, { request, reply, don
     },
     (error) => sendProblem(door, reply, error),
   );
+}
+
+/** Throws `unsupported_media_type` for a form where JSON is expected, before the body is read. */
+function assertNoForm(type: string | undefined): void {
+  if (/^multipart\//i.test(type ?? '')) throw notJson(type);
 }

@@ -9,7 +9,7 @@ import type { AuditTrail } from '../calls/audit.ts';
 import type { Attempt, Idempotency } from '../calls/idempotency.ts';
 import type { StoredResponse } from '../calls/kept-answers.ts';
 import type { Operation, Operations } from '../calls/operations.ts';
-import type { Recorder } from '../metadata/change.ts';
+import { NUL_MESSAGE, nulsIn, type Recorder } from '../metadata/change.ts';
 import type { Statement } from '../metadata/metadata.ts';
 import { AppError, ERRORS, type ErrorCode, type FieldProblem, isAppError } from '../platform/errors.ts';
 import { JsonText, unfitTexts } from '../platform/json/json.ts';

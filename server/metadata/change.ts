@@ -10,7 +10,6 @@ import {
   CommitRejected,
   type Counter,
   type Increment,
-  increment,
   type Metadata,
   type RowIdOf,
   type Statement,
@@ -242,4 +241,38 @@ const TURN_KEYS = { accounts: 'id', buckets: 'id', plans: 'name' } as const;
 export function turnAt(table: keyof typeof TURN_KEYS, key: number | string): Statement {
   const column = TURN_KEYS[table];
   return { sql: `UPDATE ${table} SET ${column} = ${column} WHERE ${column} = ?`, params: [key] };
+}
+
+/** Refuses if the row does not exist. */
+export function increment({ table, id, add }: Counter): Increment {
+  const columns = Object.keys(add);
+  const sets = columns.map((column) => `${column} = ${column} + ?`).join(', ');
+  return {
+    sql: `UPDATE ${table} SET ${sets} WHERE id = ?`,
+    params: [...Object.values(add), id],
+    expectChanges: 1,
+    amounts: columns.map((_, index) => index),
+  };
+}
+
+/** The message for a member that contains U+0000. */
+export const NUL_MESSAGE = 'must not contain the NUL character (U+0000)';
+const MAX_NULS = 8;
+
+/**
+ * The members whose value or name contains U+0000, such as `tags.0`; the first eight. PostgreSQL
+ * cannot store it, so the metadata must not contain any. `value` is nested no deeper than parsed
+ * JSON.
+ */
+export function nulsIn(value: unknown, path = ''): string[] {
+  if (typeof value === 'string') return value.includes('\0') ? [path] : [];
+  if (typeof value !== 'object' || value === null) return [];
+  const found: string[] = [];
+  for (const key of Object.keys(value)) {
+    if (found.length >= MAX_NULS) break;
+    const name = path === '' ? key : `${path}.${key}`;
+    if (key.includes('\0')) found.push(name.replaceAll('\0', '\\0'));
+    else found.push(...nulsIn((value as Record<string, unknown>)[key], name));
+  }
+  return found.slice(0, MAX_NULS);
 }

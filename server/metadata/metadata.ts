@@ -57,18 +57,6 @@ export interface Counter {
   readonly add: Readonly<Record<string, number>>;
 }
 
-/** Refuses if the row does not exist. */
-export function increment({ table, id, add }: Counter): Increment {
-  const columns = Object.keys(add);
-  const sets = columns.map((column) => `${column} = ${column} + ?`).join(', ');
-  return {
-    sql: `UPDATE ${table} SET ${sets} WHERE id = ?`,
-    params: [...Object.values(add), id],
-    expectChanges: 1,
-    amounts: columns.map((_, index) => index),
-  };
-}
-
 export function isIncrement(statement: Statement): statement is Increment {
   return 'amounts' in statement;
 }

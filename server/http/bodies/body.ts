@@ -9,13 +9,8 @@ import { AppError } from '../../platform/errors.ts';
 import { JSON_MAX_BYTES, parseJson } from '../../platform/json/json.ts';
 import { BLOCK_BYTES, type BodyMemory, type HeldBody } from './body-memory.ts';
 
-/** Throws `unsupported_media_type` for a form where JSON is expected. Call before the body is read. */
-export function assertNoForm({ 'content-type': type }: IncomingHttpHeaders): void {
-  if (/^multipart\//i.test(type ?? '')) throw notJson(type);
-}
-
 /** `unsupported_media_type` for a body of this type where JSON is expected. */
-function notJson(type: string | undefined): AppError {
+export function notJson(type: string | undefined): AppError {
   const form = type === 'application/x-www-form-urlencoded' ? " (curl's own choice with -d)" : '';
   const detail = `The body must be application/json, ${butIs(type)}${form}`;
   const hint =

@@ -1,5 +1,6 @@
 /** SQL of lifecycle runs: buckets with rules that are due, and their versions in order. */
-import { type Awaitable, increment, type Reads, type Statement } from '../../metadata/metadata.ts';
+import { increment } from '../../metadata/change.ts';
+import type { Awaitable, Reads, Statement } from '../../metadata/metadata.ts';
 import { BUCKET_COLUMNS, type BucketRow } from '../buckets/bucket-sql.ts';
 import { LOCK_COLUMNS, type LockRow } from '../objects/object-lock.ts';
 

@@ -1,5 +1,6 @@
 /** Reads name, type and metadata of an object from the fields of its upload form. */
 import mime from 'mime';
+import { NUL_MESSAGE, nulsIn } from '../../metadata/change.ts';
 import { AppError, type FieldProblem } from '../../platform/errors.ts';
 import { JsonProblem, readJson, unfitTexts } from '../../platform/json/json.ts';
 import type { Naming } from '../objects/objects.ts';
