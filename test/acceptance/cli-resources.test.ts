@@ -46,7 +46,7 @@ test('databases are made, listed, shown and deleted, and their password is shown
 test('what is spent, the spend cap, and prices before something is created', async () => {
   assert.match(
     await user.ok(['billing']),
-    /^\d.* credits to spend\n.*\n0 credits in \d{4}-\d\d, 0 at its end\nno spend cap\n$/,
+    /^\d.* credits to spend\n.*\n0 credits spent in \d{4}-\d\d, 0 expected by its end\nno spend cap\n$/,
   );
   const cap = /^spend cap 5 credits per month: 0 %\n0 credits spent in .*\nwarned at 30, 60 %\n$/;
   assert.match(await user.ok(['billing', 'cap', '5', '--warn', '60,30']), cap);
@@ -101,10 +101,10 @@ test('machines are started, stopped and deleted', { skip: cannotRunGuests() }, a
   await user.fails(2, ['vm', 'change', id]);
   await user.fails(2, ['vm', 'change', id, '--disk', '60GB']);
   await user.fails(1, ['vm', 'change', id, '--disk', '59']);
-  assert.match(await user.ok(['vm', 'snapshot', 'shop', 'a b']), /^snapshot a b of shop is made \(/);
+  assert.match(await user.ok(['vm', 'snapshot', 'shop', 'a b']), /^snapshot a b of shop created \(/);
   assert.match(await user.ok(['vm', 'snapshots', 'shop']), /^NAME +SIZE +CREATED +ID\na b .* snp-/);
   await user.fails(2, ['vm', 'revert', 'shop', 'a b']);
-  assert.equal(await user.ok(['vm', 'revert', 'shop', 'a b', '--yes']), 'shop is as in a b\n');
+  assert.equal(await user.ok(['vm', 'revert', 'shop', 'a b', '--yes']), 'the disk of shop was restored from a b\n');
   assert.match(await user.fails(5, ['vm', 'revert', 'shop', 'b', '--yes']), /no snapshot b/);
   assert.equal(await user.ok(['vm', 'snapshot-rm', 'shop', 'a b', '--yes']), 'a b is deleted\n');
   assert.equal(await user.ok(['vm', 'rm', id, '--yes']), 'shop is deleted\n');
@@ -113,7 +113,7 @@ test('machines are started, stopped and deleted', { skip: cannotRunGuests() }, a
 test('SSH keys of the account are kept by name, and go into a new machine', async () => {
   const line = `ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI${'A'.repeat(43)} ada@laptop`;
   writeFileSync(join(user.home, 'laptop.pub'), `${line}\n`);
-  assert.match(await user.ok(['ssh-key', 'add', 'laptop', 'laptop.pub']), /^laptop is kept: SHA256:/);
+  assert.match(await user.ok(['ssh-key', 'add', 'laptop', 'laptop.pub']), /^laptop is stored: SHA256:/);
   await user.fails(6, ['ssh-key', 'add', 'laptop', 'laptop.pub']);
   assert.match(await user.ok(['ssh-key', 'ls']), /^NAME +FINGERPRINT +CREATED\nlaptop +SHA256:/);
   const { vm_id } = await json(['vm', 'create', 'keyed', '--ssh-key', 'laptop']);
