@@ -255,24 +255,37 @@ export function increment({ table, id, add }: Counter): Increment {
   };
 }
 
-/** The message for a member that contains U+0000. */
-export const NUL_MESSAGE = 'must not contain the NUL character (U+0000)';
-const MAX_NULS = 8;
+const MOST_UNFIT = 8;
+
+interface UnfitText {
+  /** Such as `tags.0`. */
+  readonly field: string;
+  readonly message: string;
+}
+
+/** Why no text of the metadata may be this; null: it may. PostgreSQL cannot store U+0000, UTF-8 no half. */
+function unfit(text: string): string | null {
+  if (text.includes('\0')) return 'must not contain the NUL character (U+0000)';
+  return text.isWellFormed() ? null : 'must be well-formed Unicode';
+}
 
 /**
- * The members whose value or name contains U+0000, such as `tags.0`; the first eight. PostgreSQL
- * cannot store it, so the metadata must not contain any. `value` is nested no deeper than parsed
- * JSON.
+ * The members whose value or name the metadata cannot store; the first eight. `value` is nested no
+ * deeper than parsed JSON.
  */
-export function nulsIn(value: unknown, path = ''): string[] {
-  if (typeof value === 'string') return value.includes('\0') ? [path] : [];
-  if (typeof value !== 'object' || value === null) return [];
-  const found: string[] = [];
-  for (const key of Object.keys(value)) {
-    if (found.length >= MAX_NULS) break;
-    const name = path === '' ? key : `${path}.${key}`;
-    if (key.includes('\0')) found.push(name.replaceAll('\0', '\\0'));
-    else found.push(...nulsIn((value as Record<string, unknown>)[key], name));
+export function unfitTexts(value: unknown, field = ''): UnfitText[] {
+  if (typeof value === 'string') {
+    const message = unfit(value);
+    return message === null ? [] : [{ field, message }];
   }
-  return found.slice(0, MAX_NULS);
+  if (typeof value !== 'object' || value === null) return [];
+  const found: UnfitText[] = [];
+  for (const key of Object.keys(value)) {
+    if (found.length >= MOST_UNFIT) break;
+    const name = field === '' ? key : `${field}.${key}`;
+    const message = unfit(key);
+    if (message !== null) found.push({ field: name.replaceAll('\0', '\\0').toWellFormed(), message });
+    else found.push(...unfitTexts((value as Record<string, unknown>)[key], name));
+  }
+  return found.slice(0, MOST_UNFIT);
 }

@@ -94,41 +94,6 @@ function inspect(value: unknown, depth: number): void {
   }
 }
 
-const MOST_UNFIT = 8;
-
-interface UnfitText {
-  /** Such as `tags.0`. */
-  readonly field: string;
-  readonly message: string;
-}
-
-/** Why no text of the metadata may be this; null: it may. PostgreSQL cannot store U+0000, UTF-8 no half. */
-function unfit(text: string): string | null {
-  if (text.includes('\0')) return 'must not contain the NUL character (U+0000)';
-  return text.isWellFormed() ? null : 'must be well-formed Unicode';
-}
-
-/**
- * The members whose value or name the metadata cannot store; the first eight. `value` is nested no
- * deeper than parsed JSON.
- */
-export function unfitTexts(value: unknown, field = ''): UnfitText[] {
-  if (typeof value === 'string') {
-    const message = unfit(value);
-    return message === null ? [] : [{ field, message }];
-  }
-  if (typeof value !== 'object' || value === null) return [];
-  const found: UnfitText[] = [];
-  for (const key of Object.keys(value)) {
-    if (found.length >= MOST_UNFIT) break;
-    const name = field === '' ? key : `${field}.${key}`;
-    const message = unfit(key);
-    if (message !== null) found.push({ field: name.replaceAll('\0', '\\0').toWellFormed(), message });
-    else found.push(...unfitTexts((value as Record<string, unknown>)[key], name));
-  }
-  return found.slice(0, MOST_UNFIT);
-}
-
 /**
  * A value as JSON text from another program. Parsing and writing 4 MiB again would block the event
  * loop for 10 to 15 ms.

@@ -10,7 +10,7 @@ import { BACKGROUND, type Changes, turnAt, WriteBehind } from '../../metadata/ch
 import { type Clock, formatTime, formatTimeOrNull } from '../../platform/clock.ts';
 import { AppError, isAppError } from '../../platform/errors.ts';
 import { newId } from '../../platform/ids.ts';
-import { bucketNotFound } from '../buckets/buckets.ts';
+import { bucketNotFound } from '../buckets/bucket-errors.ts';
 import type { Listing } from '../listing/listing.ts';
 import type { Downloads } from '../objects/downloads.ts';
 import type { LinkKeys } from '../objects/links.ts';

@@ -1,8 +1,8 @@
 /** Reads name, type and metadata of an object from the fields of its upload form. */
 import mime from 'mime';
-import { NUL_MESSAGE, nulsIn } from '../../metadata/change.ts';
+import { unfitTexts } from '../../metadata/change.ts';
 import { AppError, type FieldProblem } from '../../platform/errors.ts';
-import { JsonProblem, readJson, unfitTexts } from '../../platform/json/json.ts';
+import { JsonProblem, readJson } from '../../platform/json/json.ts';
 import type { Naming } from '../objects/objects.ts';
 import { MIME_TYPE, MIME_TYPE_MAX_LENGTH } from '../schema.ts';
 
