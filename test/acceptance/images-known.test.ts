@@ -121,7 +121,7 @@ describe('images by name', { skip }, () => {
     mirror.set(DEBIAN_PATH, (response, range) => sendRange(response, Buffer.from(DISK).fill(1, 0, 9), range));
     await assertFails(
       'source_failed',
-      /SHA512 [0-9a-f]{128}, not [0-9a-f]{128} as its maker says; .* fetch it again later$/,
+      /SHA512 [0-9a-f]{128}, not [0-9a-f]{128} as its publisher says; .* fetch it again later$/,
     );
 
     mirror.set(DEBIAN_PATH, (response) => response.writeHead(404).end());

@@ -220,7 +220,7 @@ function wrongSum(
   of: { readonly found: string; readonly wanted: string },
 ): Final {
   const isOurs = 'pinned' in sum;
-  const whose = isOurs ? 'in the list of this Cloudlet' : 'as its maker says';
+  const whose = isOurs ? 'in the list of this Cloudlet' : 'as its publisher says';
   const more = isOurs
     ? 'if the maker has replaced the file, use a newer Cloudlet, or add the image by URL with its sum'
     : 'if the maker is replacing the file just now, fetch it again later';
@@ -256,7 +256,7 @@ function totalOf({ status, length, contentRange }: Answer, from: number): number
 }
 
 /**
- * The checksum of a file in a publisher's list: `sum name` and `sum *name` of coreutils, `SHA256 (name) =
+ * The checksum of a file in a publisher's list: `sum  name` and `sum *name` of coreutils, `SHA256 (name) =
  * sum` of BSD, or the sum alone. null: none, or two different ones.
  */
 export function sumIn(text: string, fileName: string, algorithm: 'sha256' | 'sha512'): string | null {

@@ -10,7 +10,7 @@ export const manyAccounts = {
     credits: 'Credits',
     cap: 'Spend cap',
     suspend: 'Suspend',
-    resume: 'Let in again',
+    resume: 'Reactivate',
     remove: 'Remove',
   },
   titles: {
@@ -34,8 +34,7 @@ export const manyAccounts = {
     'stopped, and nothing is deleted. Empty: no such cap.',
   uncap: (value: number) => `End the cap of ${accounts(value)}`,
   capped: (credits: string) => `Spend cap: ${credits} credits per month`,
-  resumeLead:
-    'Ends suspensions and cancels scheduled removals. Active accounts do not change.',
+  resumeLead: 'Ends suspensions and cancels scheduled removals. Active accounts do not change.',
   removed: 'removed:',
   lastDay: 'Last day',
   lastDayLead: 'The account is suspended after this day. Empty: never.',
