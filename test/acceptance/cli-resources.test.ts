@@ -104,7 +104,10 @@ test('machines are started, stopped and deleted', { skip: cannotRunGuests() }, a
   assert.match(await user.ok(['vm', 'snapshot', 'shop', 'a b']), /^snapshot a b of shop created \(/);
   assert.match(await user.ok(['vm', 'snapshots', 'shop']), /^NAME +SIZE +CREATED +ID\na b .* snp-/);
   await user.fails(2, ['vm', 'revert', 'shop', 'a b']);
-  assert.equal(await user.ok(['vm', 'revert', 'shop', 'a b', '--yes']), 'the disk of shop was restored from a b\n');
+  assert.equal(
+    await user.ok(['vm', 'revert', 'shop', 'a b', '--yes']),
+    'the disk of shop was restored from a b\n',
+  );
   assert.match(await user.fails(5, ['vm', 'revert', 'shop', 'b', '--yes']), /no snapshot b/);
   assert.equal(await user.ok(['vm', 'snapshot-rm', 'shop', 'a b', '--yes']), 'a b is deleted\n');
   assert.equal(await user.ok(['vm', 'rm', id, '--yes']), 'shop is deleted\n');
