@@ -1,300 +1,237 @@
 /**
- * Calls of every kind that change something, each sent to two nodes at once under one Idempotency-Key:
- * one effect, and the same answer twice.
+ * Every operation that takes an Idempotency-Key: one effect, and the answer that was given is the one that is
+ * kept. At two nodes both calls are sent at once, then again at each.
  */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Answer, type Call, Client } from '../harness/client.ts';
-import { ADMIN_KEY } from '../harness/cloud-process.ts';
+import pg from 'pg';
+import { CheckedClient, type Entry } from '../harness/checked-client.ts';
+import { type Answer, Client } from '../harness/client.ts';
+import { ADMIN_KEY, CloudProcess } from '../harness/cloud-process.ts';
 import { Cluster, noCluster } from '../harness/cluster.ts';
+import { makeSetupLink } from '../harness/command.ts';
+import { MailServer } from '../harness/mail-server.ts';
+import { eventually } from '../harness/waiting.ts';
+import { ACCOUNT_CASES } from './one-key-accounts.ts';
+import { type Asked, callUnder, good, type KeptCases, OneKeyKit, PASSWORD } from './one-key-kit.ts';
+import { RESOURCE_CASES } from './one-key-resources.ts';
 
-const ROUNDS = 3;
-const PASSWORD = 'correct horse battery';
+/** At two nodes. */
+const ROUNDS = 2;
 
-interface Asked {
-  readonly path: string;
-  readonly method?: string;
-  readonly json?: unknown;
-  readonly form?: () => FormData;
-  /** Public calls are made without a credential. */
-  readonly isPublic?: boolean;
-  /** How often the effect is there; absent: it cannot be there twice. */
-  readonly effects?: () => Promise<number>;
-}
+const CASES: KeptCases = { ...ACCOUNT_CASES, ...RESOURCE_CASES };
 
-describe('one key at two nodes', { skip: noCluster }, () => {
-  let cluster: Cluster;
-  let nodes: readonly [Client, Client];
-  let database: string;
+/** Operations with a key that are no case, and why. */
+const LEFT_OUT: Readonly<Record<string, string>> = {
+  setUp: 'only while there is no administrator, so it has a test of its own',
+  rotateMasterKey: 'only while one node runs, so it has a test of its own',
+  closeAccount: 'ends the credential, so that nobody can ask again',
+  cancelRecoveryPoint: 'only while a point is being made, which here takes milliseconds',
+};
+
+/** Operations that take no key, by the reason. */
+const WITHOUT_KEY: Readonly<Record<string, readonly string[]>> = {
+  'its secret is kept nowhere': [
+    ...['login', 'createTicket', 'approveLogin', 'redeemLoginCode', 'startDeviceLogin', 'pollDeviceLogin'],
+    ...['adminCreateSetupLink', 'adminCreateResetLink', 'showRecoveryKey', 'selectFiles'],
+    ...['adminCreateInvitation', 'adminImportInvitations', 'adminRenewInvitation'],
+  ],
+  'a second call finds what the first has done': [
+    ...['logout', 'confirmPassword', 'decideDeviceLogin', 'uploadPart', 'completeUpload', 'cancelOperation'],
+    ...['verifyRecoveryPoint', 'drillRecoveryPoint', 'restoreAccount', 'confirmRecoveryKey'],
+    ...['checkRecoveryTarget', 'adminDrainNode', 'adminResumeNode', 'adminForgetNode'],
+  ],
+  'it only reads': ['findDeviceLogin', 'previewBucketLifecycle', 'testAccessKey'],
+};
+
+let mails: MailServer;
+before(async () => {
+  mails = await new MailServer().open();
+});
+after(() => mails?.close());
+
+const env = () => ({
+  CLOUDLET_FETCH_ALLOW: '127.0.0.0/8',
+  CLOUDLET_SMTP_URL: mails.url,
+  CLOUDLET_MAIL_FROM: 'cloud@example.org',
+  CLOUDLET_RATE_REGISTRATIONS: '10000',
+  CLOUDLET_IMAGE_MIRROR: 'http://127.0.0.1:9/images',
+});
+
+const BUSY = new Set(['idempotency_in_flight', 'point_in_progress']);
+
+const takesKey = ({ operation }: Entry) =>
+  operation.parameters.some(({ in: where, name }) => where === 'header' && /idempotency-key/i.test(name));
+
+describe('one key at one cloud', () => {
+  let cloud: CloudProcess;
+  let kit: OneKeyKit;
   before(async () => {
-    cluster = await Cluster.start(2, { CLOUDLET_FETCH_ALLOW: '127.0.0.0/8' });
-    nodes = cluster.nodes.map(({ api }) => new Client(api, ADMIN_KEY)) as [Client, Client];
-    await made('/api/buckets', { name: 'all', versioning: true });
-    const { database_id } = await made('/api/databases', { name: 'all' });
-    database = `/api/databases/${database_id}`;
-    await query('CREATE TABLE notes (text TEXT)');
+    cloud = await CloudProcess.start({ env: env() });
+    kit = new OneKeyKit([cloud], mails);
+    await kit.prepare();
   });
-  after(() => cluster?.stop());
+  after(() => cloud?.stop());
 
-  // biome-ignore lint/suspicious/noExplicitAny: answers of every shape
-  async function made(path: string, json: unknown): Promise<any> {
-    return good(await nodes[0].call(path, { method: 'POST', json }), path);
-  }
-  async function seen(path: string) {
-    return good(await nodes[1].call(path), path);
-  }
-  async function countOf(path: string, matches: (item: Record<string, unknown>) => boolean) {
-    const body = await seen(path);
-    return (Array.isArray(body) ? body : body.items).filter(matches).length as number;
-  }
-  async function query(statement: string) {
-    return (await made(`${database}/query`, { statement, read_only: false })).rows;
-  }
-  async function stored(name: string): Promise<string> {
-    return good(await nodes[0].upload('all', name, `content of ${name}`), name).object_id;
-  }
-  const countRows = async (text: string) =>
-    Number((await query(`SELECT count(*) FROM notes WHERE text = '${text}'`))[0][0]);
-  const fileOf = (content: string, name = 'rows.csv') => {
-    const form = new FormData();
-    form.set('file', new Blob([content]), name);
-    return form;
-  };
-  const versionsOf = (name: string) =>
-    countOf('/api/buckets/all/files?include_versions=true&limit=1000', (item) => item.name === name);
+  test('every operation that changes something is a case here, or is named with a reason', async () => {
+    const { operations } = (await CheckedClient.open(cloud.api)).declaration;
+    const named = (entries: readonly Entry[]) => entries.map(({ operation }) => operation.operationId).sort();
+    const known = [...Object.keys(CASES), ...Object.keys(LEFT_OUT)].sort();
+    assert.deepEqual(named(operations.filter(takesKey)), known);
+    const others = operations.filter((entry) => entry.method !== 'GET' && !takesKey(entry));
+    assert.deepEqual(named(others), Object.values(WITHOUT_KEY).flat().sort());
+  });
 
-  /** A new thing for each round, of which the name ends with the number. */
-  const kinds: Readonly<Record<string, (n: string) => Promise<Asked> | Asked>> = {
-    'create a bucket': (n) => ({
-      path: '/api/buckets',
-      json: { name: `bucket-${n}` },
-      effects: () => countOf('/api/buckets', ({ name }) => name === `bucket-${n}`),
-    }),
-    'change settings of a bucket': (n) => ({
-      path: '/api/buckets/all/settings',
-      method: 'PATCH',
-      json: { tags: { n } },
-    }),
-    'delete a bucket': async (n) => {
-      await made('/api/buckets', { name: `deleted-${n}` });
-      return { path: `/api/buckets/deleted-${n}`, method: 'DELETE' };
-    },
-    'begin an upload': (n) => ({
-      path: '/api/buckets/all/uploads',
-      json: { name: `begun-${n}` },
-      effects: () => countOf('/api/buckets/all/uploads', ({ name }) => name === `begun-${n}`),
-    }),
-    upload: (n) => ({
-      path: '/api/buckets/all/upload',
-      form: () => fileOf('the same', `up-${n}`),
-      effects: () => versionsOf(`up-${n}`),
-    }),
-    'copy an object': async (n) => ({
-      path: `/api/storage/${await stored(`from-${n}`)}/copy`,
-      json: { name: `copy-${n}` },
-      effects: () => versionsOf(`copy-${n}`),
-    }),
-    'move an object': async (n) => ({
-      path: `/api/storage/${await stored(`moving-${n}`)}/move`,
-      json: { name: `moved-${n}` },
-      effects: () => versionsOf(`moved-${n}`),
-    }),
-    'delete an object': async (n) => ({
-      path: `/api/storage/${await stored(`gone-${n}`)}`,
-      method: 'DELETE',
-    }),
-    'share a file': async (n) => {
-      await stored(`shared-${n}`);
-      return {
-        path: '/api/shares',
-        json: { bucket: 'all', name: `shared-${n}` },
-        effects: () => countOf('/api/shares', ({ name }) => name === `shared-${n}`),
-      };
-    },
-    'create an encryption key': (n) => ({ path: '/api/encryption-keys', json: { id: `key-${n}` } }),
-    'create an access key': (n) => ({
-      path: '/api/account/access-keys',
-      json: { name: `access-${n}`, scopes: ['storage:read'] },
-      effects: () => countOf('/api/account/access-keys', ({ name }) => name === `access-${n}`),
-    }),
-    'delete an access key': async (n) => {
-      const { id } = await made('/api/account/access-keys', { name: `late-${n}`, scopes: ['storage:read'] });
-      return { path: `/api/account/access-keys/${id}`, method: 'DELETE' };
-    },
-    'create a webhook': (n) => ({
-      path: '/api/webhooks',
-      json: { url: `http://127.0.0.1:9/${n}` },
-      effects: () => countOf('/api/webhooks', ({ url }) => url === `http://127.0.0.1:9/${n}`),
-    }),
-    'test a webhook': async (n) => {
-      const { id } = await made('/api/webhooks', { url: `http://127.0.0.1:9/test-${n}` });
-      return {
-        path: `/api/webhooks/${id}/test`,
-        effects: () => countOf(`/api/webhooks/${id}/deliveries`, () => true),
-      };
-    },
-    'rotate a secret': async (n) => {
-      const { id } = await made('/api/webhooks', { url: `http://127.0.0.1:9/rotate-${n}` });
-      return { path: `/api/webhooks/${id}/rotate-secret` };
-    },
-    'create an account': (n) => ({
-      path: '/api/admin/accounts',
-      json: { username: `made-${n}`, email: `made-${n}@example.org`, password: PASSWORD },
-      effects: () => countOf('/api/admin/accounts?limit=1000', ({ username }) => username === `made-${n}`),
-    }),
-    'add credits': async (n) => {
-      const json = { username: `rich-${n}`, email: `rich-${n}@example.org`, password: PASSWORD };
-      const { id, credits } = await made('/api/admin/accounts', json);
-      return {
-        path: `/api/admin/accounts/${id}/credits`,
-        json: { amount: 1, reason: 'test' },
-        effects: async () => (await seen(`/api/admin/accounts/${id}`)).credits - credits,
-      };
-    },
-    'suspend an account': async (n) => {
-      const json = { username: `late-${n}`, email: `late-${n}@example.org`, password: PASSWORD };
-      const { id } = await made('/api/admin/accounts', json);
-      return { path: `/api/admin/accounts/${id}/suspend`, json: { reason: 'test' } };
-    },
-    'create a plan': (n) => ({
-      path: '/api/admin/plans',
-      json: { name: `plan-${n}` },
-      effects: () => countOf('/api/admin/plans', ({ name }) => name === `plan-${n}`),
-    }),
-    register: (n) => ({
-      path: '/api/register',
-      isPublic: true,
-      json: { username: `new-${n}`, email: `new-${n}@example.org`, password: PASSWORD },
-      effects: () => countOf('/api/admin/accounts?limit=1000', ({ username }) => username === `new-${n}`),
-    }),
-    'join by an invitation': async (n) => {
-      const { id, url } = await made('/api/admin/invitations', { max_uses: 5 });
-      return {
-        path: '/api/join',
-        isPublic: true,
-        json: {
-          token: url.split('#token=')[1],
-          username: `joined-${n}`,
-          email: `j-${n}@example.org`,
-          password: PASSWORD,
-        },
-        effects: async () =>
-          (await seen('/api/admin/invitations')).find((item: { id: string }) => item.id === id).uses,
-      };
-    },
-    'revoke an invitation': async () => {
-      const { id } = await made('/api/admin/invitations', {});
-      return { path: `/api/admin/invitations/${id}`, method: 'DELETE' };
-    },
-    'create a database': (n) => ({
-      path: '/api/databases',
-      json: { name: `database-${n}` },
-      effects: () => countOf('/api/databases', ({ name }) => name === `database-${n}`),
-    }),
-    'insert by a statement': (n) => ({
-      path: `${database}/query`,
-      json: { statement: `INSERT INTO notes VALUES ('by statement ${n}')`, read_only: false },
-      effects: () => countRows(`by statement ${n}`),
-    }),
-    'insert a row': (n) => ({
-      path: `${database}/rows/change`,
-      json: { table: 'notes', changes: [{ action: 'insert', values: { text: `by row ${n}` } }] },
-      effects: () => countRows(`by row ${n}`),
-    }),
-    'import rows': (n) => ({
-      path: `${database}/rows/import?table=notes`,
-      form: () => fileOf(`text\nby import ${n}\n`),
-      effects: () => countRows(`by import ${n}`),
-    }),
-    'load a dump': (n) => ({
-      path: `${database}/load`,
-      form: () => fileOf(`INSERT INTO notes VALUES ('by load ${n}');`, 'dump.sql'),
-      effects: () => countRows(`by load ${n}`),
-    }),
-    'save a query': (n) => ({
-      path: `${database}/saved-queries`,
-      json: { name: `saved-${n}`, text: 'SELECT 1' },
-      effects: () => countOf(`${database}/saved-queries`, ({ name }) => name === `saved-${n}`),
-    }),
-    'delete a database': async (n) => {
-      const { database_id: id } = await made('/api/databases', { name: `gone-${n}` });
-      return { path: `/api/databases/${id}`, method: 'DELETE' };
-    },
-    'add an SSH key': (n) => ({
-      path: '/api/account/ssh-keys',
-      json: { name: `ssh-${n}`, public_key: `ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI${'A'.repeat(43)}` },
-      effects: () => countOf('/api/account/ssh-keys', ({ name }) => name === `ssh-${n}`),
-    }),
-    'create a machine': (n) => ({
-      path: '/api/vms',
-      json: { name: `vm-${n}`, instance_type: 't2.micro' },
-      effects: () => countOf('/api/vms', ({ name }) => name === `vm-${n}`),
-    }),
-    'take a snapshot': async (n) => {
-      const { vm_id: id } = await made('/api/vms', { name: `snap-${n}`, instance_type: 't2.micro' });
-      return {
-        path: `/api/vms/${id}/snapshots`,
-        json: { name: 'one' },
-        effects: () => countOf(`/api/vms/${id}/snapshots`, () => true),
-      };
-    },
-    'rebuild a machine': async (n) => {
-      const { vm_id: id } = await made('/api/vms', { name: `again-${n}`, instance_type: 't2.micro' });
-      return { path: `/api/vms/${id}/rebuild`, json: {} };
-    },
-    'change the schedule of recovery points': async (n) => ({
-      path: '/api/disaster-recovery/schedule',
-      method: 'PATCH',
-      json: { keep: { last: 3 + Number(n) } },
-    }),
-    'publish a port': async (n) => {
-      const { vm_id: id } = await made('/api/vms', { name: `port-${n}`, instance_type: 't2.micro' });
-      return {
-        path: `/api/vms/${id}/ports`,
-        json: { port: 80 },
-        effects: () => countOf(`/api/vms/${id}/ports`, () => true),
-      };
-    },
-    'delete a machine': async (n) => {
-      const { vm_id: id } = await made('/api/vms', { name: `vm-gone-${n}`, instance_type: 't2.micro' });
-      await made(`/api/vms/${id}/stop`, {});
-      return { path: `/api/vms/${id}`, method: 'DELETE' };
-    },
-  };
+  walk(() => kit);
 
-  for (const [name, prepare] of Object.entries(kinds)) {
-    test(name, async () => {
-      for (let round = 0; round < ROUNDS; round++) {
-        const asked = await prepare(String(round));
-        const key = `${name.replaceAll(' ', '-')}-${round}`;
-        const answers = await Promise.all(nodes.map((node) => answerOf(node, asked, key)));
-        const [one, two] = answers as [Answer, Answer];
-        assert.ok(one.status < 300, `${one.status} ${JSON.stringify(one.body)}`);
-        assert.deepEqual([two.status, two.body], [one.status, one.body]);
-        if (asked.effects !== undefined) assert.equal(await asked.effects(), 1);
-      }
-    });
+  test('rotateMasterKey', async () => {
+    await assertKept(kit.nodes[0], { path: '/api/admin/master-key/rotate' });
+  });
+});
+
+test('setUp', async () => {
+  const cloud = await CloudProcess.start({ env: { CLOUDLET_ADMIN_KEY: '' } });
+  try {
+    const token = new URL(await makeSetupLink(cloud.dataDir)).searchParams.get('token');
+    const json = { token, username: 'ada', email: 'ada@example.org', password: PASSWORD };
+    await assertKept(new Client(cloud.api), { path: '/api/setup', json, key: null });
+  } finally {
+    await cloud.stop();
   }
 });
 
-/** Asked again while a node still makes the first answer under the key, as the API says to do. */
-async function answerOf(node: Client, asked: Asked, key: string): Promise<Answer> {
-  const { path, method = 'POST', json, form, isPublic = false } = asked;
-  for (;;) {
-    const sent = form === undefined ? { json } : { body: form() };
-    const call: Call = Object.assign(
-      { method, headers: { 'idempotency-key': key } },
-      json || form ? sent : {},
-    );
-    const answer = await (isPublic ? node.as(undefined) : node).call(path, call);
-    if (answer.body?.code !== 'idempotency_in_flight') return answer;
-    await sleep(20);
+describe('one key at two nodes', { skip: noCluster }, () => {
+  let cluster: Cluster;
+  let kit: OneKeyKit;
+  let database: pg.Client;
+  before(async () => {
+    cluster = await Cluster.start(2, env());
+    kit = new OneKeyKit(cluster.nodes, mails);
+    await kit.prepare();
+    database = new pg.Client(cluster.metadataUrl);
+    await database.connect();
+    await database.query(COUNT_KEPT);
+  });
+  after(async () => {
+    await database?.end();
+    await cluster?.stop();
+  });
+
+  walk(
+    () => kit,
+    async (key) => {
+      const { rows } = await database.query('SELECT count(*) FROM answers_kept WHERE key = $1', [key]);
+      return Number(rows[0].count);
+    },
+  );
+
+  test('every call as an operation: one, with one result', async (t) => {
+    const { operations } = (await CheckedClient.open(kit.nodes[0].base)).declaration;
+    const mayWait = operations.filter((entry) => takesKey(entry) && '202' in entry.operation.responses);
+    const names = mayWait.map(({ operation }) => operation.operationId);
+    assert.ok(names.length > 60);
+    for (const name of names) {
+      const { ask, reads = false, once = false } = CASES[name] ?? {};
+      // The cloud is at the first of its kind still.
+      if (ask === undefined || reads || once) continue;
+      const n = `${name.toLowerCase()}-later`;
+      const asked = await ask(kit, n);
+      // The second call would come with a key that has ended.
+      if (asked.nextKey !== undefined) continue;
+      await t.test(name, async () => {
+        const [one, two] = await Promise.all(kit.nodes.map((node) => endOf(node, asked, n)));
+        assert.deepEqual(two, one);
+        assert.equal(one?.state, 'succeeded', JSON.stringify(one));
+        if (asked.effects !== undefined) assert.equal(await asked.effects(), 1);
+      });
+    }
+  });
+});
+
+/** The operation at its end. */
+async function endOf(node: Client, asked: Asked, key: string): Promise<Answer['body']> {
+  const { status, body } = await answerOf(node, { ...asked, prefer: 'respond-async' }, key);
+  assert.equal(status, 202, `${asked.path}: ${JSON.stringify(body)}`);
+  const caller = node.as(asked.key ?? ADMIN_KEY);
+  return eventually(`the end of ${asked.path}`, async () => {
+    const answer = await caller.call(`/api/operations/${body.operation_id}?wait=60`);
+    return answer.body.state === 'running' ? null : answer.body;
+  });
+}
+
+/** Notes each answer that is stored, also one that a later one replaces. */
+const COUNT_KEPT = `
+  CREATE TABLE answers_kept (key text);
+  CREATE FUNCTION note_kept() RETURNS trigger LANGUAGE plpgsql AS
+    'BEGIN INSERT INTO answers_kept VALUES (NEW.key); RETURN NULL; END';
+  CREATE TRIGGER note_kept AFTER INSERT ON idempotency FOR EACH ROW EXECUTE FUNCTION note_kept()`;
+
+/** `countKept`: how many answers were stored under a key, one after the other. */
+function walk(kit: () => OneKeyKit, countKept?: (key: string) => Promise<number>): void {
+  for (const [name, kept] of Object.entries(CASES)) {
+    const { ask, once = false, replaced } = kept;
+    test(name, async () => {
+      const rounds = once || countKept === undefined ? 1 : ROUNDS;
+      for (let round = 0; round < rounds; round++) {
+        // No mail is for both clouds.
+        const n = `${name.toLowerCase()}-${countKept === undefined ? 'alone' : round}`;
+        const asked = await ask(kit(), n);
+        const isKept = kept.reads !== true && asked.refusedWith === undefined;
+        const answers = await answersOf(kit(), asked, n);
+        for (const answer of answers) assertSame(answer, answers[0] as Answer, { asked, isKept });
+        if (isKept) assert.ok(answers.slice(-2).every(isReplay));
+        if (asked.effects !== undefined) assert.equal(await asked.effects(), 1);
+        if (countKept === undefined) continue;
+        const stored = !isKept ? 0 : replaced === undefined ? 1 : 2;
+        assert.equal(await countKept(n), stored, 'how often an answer was stored under the key');
+      }
+    });
   }
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: answers of every shape
-function good({ status, body }: Answer, what: string): any {
-  assert.ok(status < 300, `${what}: ${status} ${JSON.stringify(body)}`);
-  return body;
+/** Asked twice, the call has one effect, and one answer. */
+async function assertKept(node: Client, asked: Asked): Promise<void> {
+  const first = await answerOf(node, asked, 'k');
+  const second = await answerOf(node, asked, 'k');
+  assertSame(second, first, { asked, isKept: true });
+  assert.ok(isReplay(second));
+}
+
+/** At both nodes at once, then again at each. */
+async function answersOf({ nodes }: OneKeyKit, asked: Asked, key: string): Promise<readonly Answer[]> {
+  const [one, two] = nodes;
+  const { nextKey } = asked;
+  const isTogether = one.base !== two.base && nextKey === undefined;
+  const first = isTogether
+    ? await Promise.all(nodes.map((node) => answerOf(node, asked, key)))
+    : [await answerOf(one, asked, key)];
+  const again = nextKey === undefined ? asked : { ...asked, key: nextKey(first[0] as Answer) };
+  return [...first, await answerOf(two, again, key), await answerOf(one, again, key)];
+}
+
+const isReplay = ({ headers }: Answer) => headers.get('idempotent-replayed') === 'true';
+
+interface Expected {
+  readonly asked: Pick<Asked, 'path' | 'refusedWith'>;
+  /** Else it is made anew each time, with times and ids of its own. */
+  readonly isKept: boolean;
+}
+
+function assertSame(answer: Answer, first: Answer, { asked: { path, refusedWith }, isKept }: Expected): void {
+  if (refusedWith === undefined) good(answer, path);
+  else assert.equal(answer.body.code, refusedWith);
+  assert.equal(answer.status, first.status);
+  if (isKept) assert.deepEqual(answer.body, first.body);
+  else assert.deepEqual(Object.keys(answer.body), Object.keys(first.body));
+}
+
+/** Asked again while a node still makes the first answer under the key, or a point, as the API says to do. */
+async function answerOf(node: Client, asked: Asked, key: string): Promise<Answer> {
+  const { key: credential = ADMIN_KEY, path } = asked;
+  for (;;) {
+    const answer = await node.as(credential ?? undefined).call(path, callUnder(key, asked));
+    if (!BUSY.has(answer.body?.code)) return answer;
+    await sleep(20);
+  }
 }

@@ -60,8 +60,12 @@ export class RestUploads {
     const bucket = await buckets.find(call.principal, bucketName);
     assertObjectName(name);
     const naming = { name, mimeType, metadata: null, checksum: JSON.stringify(ANNOUNCED) };
-    const upload_id = await partUploads.begin(call, bucket, naming);
-    return { upload_id, name, ends_at: formatTime(now() + FORGOTTEN_MS) };
+    const ends_at = formatTime(now() + FORGOTTEN_MS);
+    // Kept under an Idempotency-Key as it is answered.
+    const answer = (id: unknown): BegunUpload => ({ upload_id: String(id), name, ends_at });
+    const { principal } = call;
+    const recorded = { principal, record: (id: unknown) => call.record(answer(id)) };
+    return answer(await partUploads.begin(recorded, bucket, naming));
   }
 
   /** The received parts, by number. Throws `bucket_not_found`, `upload_not_found`. */
