@@ -124,6 +124,7 @@ test('an alarm shows on its component, and on readiness only when nothing can be
   const cases = [
     { code: 'metadata_write_failed', component: 'metadata', ready: false },
     { code: 'metadata_unreachable', component: 'metadata', ready: true },
+    { code: 'metadata_read_only', component: 'metadata', ready: true },
     { code: 'metadata_taken_over', component: 'metadata', ready: false },
     { code: 'blob_fsync_failed', component: 'storage', ready: false },
     { code: 'damaged_objects', component: 'storage', ready: true },

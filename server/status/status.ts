@@ -62,6 +62,7 @@ const COMPONENT_ALARMS = {
     'metadata_log_stuck',
     'metadata_out_of_space',
     'metadata_read_failed',
+    'metadata_read_only',
     'metadata_taken_over',
     'metadata_unreachable',
     'metadata_write_failed',

@@ -44,6 +44,7 @@ const OF_THE_HOST: ReadonlySet<string> = new Set([
   'machines_wait_for_room',
   'metadata_log_stuck',
   'metadata_out_of_space',
+  'metadata_read_only',
   'metadata_taken_over',
   'metadata_unreachable',
   'metadata_write_failed',

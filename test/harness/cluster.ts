@@ -137,6 +137,11 @@ export class Cluster {
     return { node: await this.add({ CLOUDLET_BLOBS_URL: url.href }), way };
   }
 
+  /** PostgreSQL with the metadata, to be hurt. */
+  get database(): OperatorServer {
+    return this.#server;
+  }
+
   /** Where the metadata are. */
   get metadataUrl(): string {
     return this.#server.url('postgres', 'of-the-operator');

@@ -14,6 +14,7 @@ import { eventually } from '../harness/waiting.ts';
 /** One account as it is asked at one node. */
 interface Side {
   readonly name: string;
+  readonly node: CloudProcess;
   readonly owner: CheckedClient;
   readonly admin: CheckedClient;
   /** What a path names: the part before, with the name in braces. */
@@ -89,7 +90,11 @@ const BUSY = /point_in_progress|job_running/;
 /** The answer once nothing else is in its way. */
 function ask(side: Side, entry: Entry): Promise<string> {
   return eventually(entry.operation.operationId, async () => {
-    const answer = await askOnce(side, entry);
+    const answer = await askOnce(side, entry).catch((error: Error) => {
+      const { hasEnded, output } = side.node;
+      const node = `the ${side.name} ${hasEnded ? 'has ended' : 'runs'}: ${output.slice(-2000)}`;
+      throw new Error(`${entry.operation.operationId}: ${error.cause ?? error}; ${node}`);
+    });
     return BUSY.test(answer) ? null : answer;
   });
 }
@@ -182,5 +187,5 @@ async function newSide(node: CloudProcess, name: string): Promise<Side> {
     'operations/{id}': operation_id,
     'plans/{name}': `own-${name}`,
   };
-  return { name, owner, admin, ids };
+  return { name, node, owner, admin, ids };
 }

@@ -3,6 +3,7 @@ import type { WaitingCommit } from '../../metadata/commit-queue.ts';
 import { CommitOutcomeUnknown, CommitRejected } from '../../metadata/metadata.ts';
 import { AppError } from '../../platform/errors.ts';
 import { BatchRefused, type CommitOutcome, TakenOver } from './batch-store.ts';
+import { isReadOnly } from './connections.ts';
 
 /** Settles each commit of a stored batch. */
 export function answer(batch: readonly WaitingCommit[], outcomes: readonly CommitOutcome[]): void {
@@ -19,6 +20,11 @@ export function answer(batch: readonly WaitingCommit[], outcomes: readonly Commi
 /** Nothing was stored. */
 export function failureOf(error: unknown): Error {
   if (error instanceof TakenOver) return takenOver();
+  if (isReadOnly(error)) {
+    const hint = 'Retry; the operator finds the reason in GET /api/system/status';
+    const extras = { hint, retryAfterSeconds: 5, cause: error };
+    return new AppError('read_only', 'The metadata store takes no writes now; nothing was stored', extras);
+  }
   if (!(error instanceof BatchRefused)) return error instanceof AppError ? error : unreachable(error);
   if (error.code === '53100') {
     const hint = 'Free space on the disk of PostgreSQL';

@@ -32,6 +32,8 @@ export interface ConnectionOptions {
   readonly writer?: string;
   /** Called once when the connection ends, for any reason. */
   readonly onEnd: () => void;
+  /** The server ends a transaction that waits longer for its next statement; default: never. */
+  readonly idleMs?: number;
 }
 
 /** Shown in pg_stat_activity. */
@@ -47,12 +49,13 @@ const STATEMENT_MS = 60_000;
  * Opens a connection that sends statements without waiting for earlier results. Rejects with pg's
  * errors.
  */
-export async function connect({ url, writer = '', onEnd }: ConnectionOptions): Promise<pg.Client> {
+export async function connect({ url, writer = '', onEnd, idleMs }: ConnectionOptions): Promise<pg.Client> {
   const client = new pg.Client({
     connectionString: url,
     application_name: sessionName(writer),
     connectionTimeoutMillis: CONNECT_MS,
     statement_timeout: STATEMENT_MS,
+    ...(idleMs !== undefined && { idle_in_transaction_session_timeout: idleMs }),
     keepAlive: true,
     options: '-c search_path=public -c timezone=UTC -c default_transaction_isolation=read\\ committed',
     types,
@@ -93,6 +96,26 @@ const LOST = /^(08(?!P01)...|57P0[1-5]|25P03|53300)$/;
 export function codeOf(error: unknown): string {
   const code = error instanceof pg.DatabaseError ? (error.code ?? '') : '';
   return LOST.test(code) ? '' : code;
+}
+
+/** SQLSTATE of a write to a standby, or to a database that its settings make read-only. */
+const READ_ONLY = '25006';
+
+/** Also of an error that this one caused. */
+export function isReadOnly(error: unknown): boolean {
+  const own = error instanceof Error && error.cause !== undefined ? error.cause : error;
+  return own instanceof pg.DatabaseError && own.code === READ_ONLY;
+}
+
+/** Whether the server is a standby, which may lag. Cuts a connection that does not answer. */
+export async function isStandby(client: pg.Client): Promise<boolean> {
+  const late = setTimeout(() => cut(client), CONNECT_MS);
+  try {
+    const { rows } = await client.query<{ is: number }>('SELECT pg_is_in_recovery() AS is');
+    return rows[0]?.is === 1;
+  } finally {
+    clearTimeout(late);
+  }
 }
 
 /** The value to send. */

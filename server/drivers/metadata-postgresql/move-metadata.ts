@@ -114,6 +114,7 @@ async function holding<T>({ url, now }: Omit<MoveDeps, 'directory'>, work: () =>
     clock: { now: () => now, monotonic: systemClock.monotonic },
     onTakenOver: () => {},
     onSilence: () => {},
+    onWrite: () => {},
   });
   try {
     return await work();

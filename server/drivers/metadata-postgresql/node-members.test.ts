@@ -190,6 +190,29 @@ describe('nodes of one database', { skip: noPostgresql }, () => {
     assert.equal(await here.change('nod-2', 'resumed'), false);
   });
 
+  test('a node whose connections were lost opens one of each kind, however many ask', async () => {
+    const url = await newDatabase();
+    const one = await open(url, 'nod-1').opening;
+    const two = await open(url, 'nod-2').opening;
+    await Promise.all([knows(one, 2), knows(two, 2)]);
+    const name = `cloudlet ${one.membership.runId}`;
+    const count = async () => {
+      const rows = await server().run(`SELECT pid FROM pg_stat_activity WHERE application_name = '${name}'`);
+      return rows.length;
+    };
+    for (let round = 0; round < 3; round++) {
+      await server().run(
+        `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = '${name}'`,
+      );
+      await eventually(async () => (await count()) === 0);
+      // As jobs do, each for its own lease.
+      const leases = Array.from({ length: 20 }, (_, i) => `lease ${round} ${i}`);
+      await Promise.all(leases.map((lease) => one.membership.holds(lease).catch(() => false)));
+    }
+    await knows(one, 2);
+    assert.ok((await count()) <= 1 + 4 + 1, `${await count()} connections`);
+  });
+
   test('a crash of the server ends no node', async () => {
     const url = await newDatabase();
     const nodes = [open(url, 'nod-1'), open(url, 'nod-2')];

@@ -9,7 +9,7 @@ import type { Clock } from '../../platform/clock.ts';
 import { StartupError } from '../../platform/data-directory.ts';
 import type { Membership, NodeChange, NodeReport, NodeView } from '../../platform/membership.ts';
 import { unreachable } from './commit-answers.ts';
-import { codeOf, connect, cut } from './connections.ts';
+import { codeOf, connect, cut, isReadOnly } from './connections.ts';
 import { awaitFree, endWriter, type Holder, nameOf, SILENT_MS } from './holders.ts';
 import { NodeLeases } from './node-leases.ts';
 import { CHANGES, isLive, NODES, type NodeRow, OwnReport, viewOf } from './node-rows.ts';
@@ -34,6 +34,8 @@ export interface NodeMembersDeps {
   readonly onFenced: (detail: string) => void;
   /** The server has not answered for SILENT_MS: its connections are useless. */
   readonly onSilence: () => void;
+  /** Called with each heartbeat: whether the server takes writes. */
+  readonly onWrite: (isTaken: boolean) => void;
 }
 
 const BEAT_MS = 1000;
@@ -59,6 +61,7 @@ export class NodeMembers implements Membership {
   #isToldNext = false;
   readonly #watched = new Map<string, { readonly beat: string; readonly since: number }>();
   #client: pg.Client | null = null;
+  #connecting: Promise<pg.Client> | null = null;
   #timer: NodeJS.Timeout | null = null;
   #isEnded = false;
   #rows: readonly NodeRow[] = [];
@@ -233,15 +236,22 @@ export class NodeMembers implements Membership {
     try {
       await this.#beat();
       await this.#endSilent();
-    } catch {
+    } catch (error) {
       // The store itself raises the alarm, and isCurrent() is false soon.
+      if (isReadOnly(error)) this.#leave();
     } finally {
       clearTimeout(silence);
     }
   }
 
+  /** The primary may be elsewhere by now. */
+  #leave(): void {
+    this.#deps.onWrite(false);
+    if (this.#client !== null) cut(this.#client);
+  }
+
   async #beat(): Promise<void> {
-    const { clock } = this.#deps;
+    const { clock, onWrite } = this.#deps;
     const sentAt = clock.monotonic();
     const client = await this.#connected();
     const report = this.#report.changed();
@@ -259,6 +269,7 @@ export class NodeMembers implements Membership {
       client.query<NodeRow>(NODES),
       isTold ? client.query('SELECT pg_notify($1, $2)', [CHANNEL, this.#role]) : undefined,
     ]);
+    onWrite(true);
     if (rowCount === 0) {
       if (!this.#isEnded) await this.#end(client, rows);
       return;
@@ -301,17 +312,31 @@ export class NodeMembers implements Membership {
     }
   }
 
+  /** Leases and the heartbeat ask at the same time. */
   async #connected(): Promise<pg.Client> {
     if (this.#client !== null) return this.#client;
+    this.#connecting ??= this.#connect().finally(() => {
+      this.#connecting = null;
+    });
+    return this.#connecting;
+  }
+
+  async #connect(): Promise<pg.Client> {
     const { url, writer } = this.#deps;
     const onEnd = () => {
-      this.#client = null;
+      if (this.#client === client) this.#client = null;
     };
-    const client = await connect({ url, writer, onEnd });
+    const client: pg.Client = await connect({ url, writer, onEnd });
     client.on('notification', ({ payload }) => {
       if (payload !== this.#role) this.#beatSoon();
     });
-    await client.query(`LISTEN ${CHANNEL}`);
+    try {
+      // A standby refuses it.
+      await client.query(`LISTEN ${CHANNEL}`);
+    } catch (error) {
+      cut(client);
+      throw error;
+    }
     this.#client = client;
     return client;
   }

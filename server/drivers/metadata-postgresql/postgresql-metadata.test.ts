@@ -3,8 +3,10 @@ import { type TestContext, test } from 'node:test';
 import { CommitOutcomeUnknown, CommitRejected } from '../../metadata/metadata.ts';
 import { Alarms } from '../../platform/alarms.ts';
 import { systemClock } from '../../platform/clock.ts';
+import { eventually } from '../../testing/eventually.ts';
 import { testMetadata } from '../../testing/metadata.conformance.ts';
 import { operatorPostgresql } from '../../testing/operator-postgresql.ts';
+import type { OperatorServer } from '../../testing/operator-server.ts';
 import { TcpProxy } from '../../testing/tcp-proxy.ts';
 import { PostgresqlMetadata } from './postgresql-metadata.ts';
 
@@ -71,6 +73,74 @@ test('an alarm of a connection that failed ends with the next answer on those th
     await answer();
     assert.deepEqual(codes(), []);
   }
+});
+
+/** Its settings make it refuse writes, or take them again. */
+async function setReadOnly(server: OperatorServer, isOn: boolean): Promise<void> {
+  await server.run(`ALTER SYSTEM SET default_transaction_read_only = ${isOn ? 'on' : 'off'}`);
+  await server.run('SELECT pg_reload_conf()');
+}
+
+/** Started again as a standby: as an old primary is after a failover. */
+async function demote(server: OperatorServer): Promise<void> {
+  await server.run(`DO $$ BEGIN EXECUTE format('COPY (SELECT 1) TO %L',
+    current_setting('data_directory') || '/standby.signal'); END $$`);
+  await server.stop();
+  await server.start();
+}
+
+test('while the server takes no writes reads go on, the reason is told, and it goes on by itself', async (t) => {
+  const server = await operatorPostgresql();
+  t.after(() => server.close());
+  const alarms = new Alarms(systemClock);
+  const url = server.url('postgres', 'of-the-operator');
+  const metadata = await PostgresqlMetadata.open({
+    url,
+    clock: systemClock,
+    alarms,
+    onTakenOver: assert.fail,
+  });
+  t.after(() => metadata.close());
+  await metadata.commit([insert('before')]);
+  const codes = () => alarms.list().map(({ code }) => code);
+  const isStored = (name: string) => metadata.get('SELECT 1 FROM settings WHERE name = ?', name);
+  const isBack = (name: string) =>
+    eventually(() =>
+      metadata.commit([insert(name)]).then(
+        () => true,
+        () => false,
+      ),
+    );
+
+  await setReadOnly(server, true);
+  await eventually(async () => {
+    const refusal = await metadata
+      .commit([insert(`during ${systemClock.monotonic()}`)])
+      .catch((error) => error);
+    if (Array.isArray(refusal)) return false;
+    assert.deepEqual([refusal.code, refusal.retryAfterSeconds], ['read_only', 5], String(refusal));
+    assert.match(refusal.message, /takes no writes now; nothing was stored/);
+    return true;
+  });
+  assert.ok(await isStored('before'));
+  await eventually(() => codes().includes('metadata_read_only'));
+  await setReadOnly(server, false);
+  await isBack('after');
+  await eventually(() => codes().length === 0);
+
+  await demote(server);
+  await eventually(() => /is a standby/.test(alarms.list()[0]?.detail ?? ''));
+  // A standby may lag behind.
+  await assert.rejects(async () => isStored('before'), { code: 'overloaded' });
+  await assert.rejects(metadata.commit([insert('at the standby')]), { code: 'overloaded' });
+  await assert.rejects(
+    PostgresqlMetadata.open({ url, clock: systemClock, alarms, onTakenOver: assert.fail }),
+    /is a standby, which takes no writes/,
+  );
+  await server.run('SELECT pg_promote()');
+  await isBack('at the new primary');
+  assert.ok(await isStored('after'));
+  await eventually(() => codes().length === 0);
 });
 
 /** A cloud whose COMMITs can lose their answers, with the connection. */

@@ -17,8 +17,8 @@ import { randomBase62 } from '../../platform/ids.ts';
 import { ALONE, type Membership } from '../../platform/membership.ts';
 import { BatchRefused, BatchStore, type CommitOutcome } from './batch-store.ts';
 import { answer, closed, failureOf, outcomeUnknown, takenOver, unreachable } from './commit-answers.ts';
-import { codeOf, connect, cut, readsOf } from './connections.ts';
-import { type JoiningNode, NodeMembers } from './node-members.ts';
+import { codeOf, connect, cut, isReadOnly, isStandby, readsOf } from './connections.ts';
+import { type JoiningNode, NodeMembers, type NodeMembersDeps } from './node-members.ts';
 import { migrateSchema } from './postgresql-schema.ts';
 import { Readers } from './readers.ts';
 import { RowIds } from './row-ids.ts';
@@ -39,6 +39,7 @@ export interface PostgresqlMetadataDeps {
 export const LEAST_VERSION = 15;
 const ALARM = 'metadata_unreachable';
 const TAKEN_OVER = 'metadata_taken_over';
+const NO_WRITES = 'metadata_read_only';
 const RECONNECT_MS = 250;
 const MAX_RECONNECT_MS = 5000;
 /** How long a commit with a lost connection waits for its outcome. */
@@ -114,6 +115,7 @@ export class PostgresqlMetadata implements Metadata {
     });
     try {
       await assertVersion(client);
+      await assertPrimary(client);
       const name = randomBase62(22);
       let opened: PostgresqlMetadata | null = null;
       const hold = await holdOf(deps, name, {
@@ -121,7 +123,11 @@ export class PostgresqlMetadata implements Metadata {
           if (opened !== null) opened.#endWrites(detail);
         },
         onSilence: () => {
-          if (opened !== null) void opened.#cutAll();
+          if (opened !== null) opened.#cutAll();
+        },
+        onWrite: (isTaken) => {
+          if (isTaken) deps.alarms.clear(NO_WRITES);
+          else if (opened !== null) void opened.#refused();
         },
       });
       try {
@@ -206,18 +212,18 @@ export class PostgresqlMetadata implements Metadata {
   async #close(): Promise<void> {
     await this.#queue.idle();
     await this.#hold.release();
-    for (const client of await this.#clients()) await client.end().catch(() => {});
+    for (const client of this.#clients) await client.then((open) => open.end()).catch(() => {});
   }
 
-  /** Connections that are open. */
-  async #clients(): Promise<pg.Client[]> {
+  /** Connections that are open or being opened. */
+  get #clients(): readonly Promise<pg.Client>[] {
     const writer = this.#writer?.then(({ client }) => client);
-    const settled = await Promise.allSettled([...this.#readers.clients, writer]);
-    return settled.flatMap((each) => (each.status === 'fulfilled' && each.value ? [each.value] : []));
+    return writer === undefined ? this.#readers.clients : [...this.#readers.clients, writer];
   }
 
-  async #cutAll(): Promise<void> {
-    for (const client of await this.#clients()) cut(client);
+  /** One that is being opened delays no other. */
+  #cutAll(): void {
+    for (const client of this.#clients) void client.then(cut, () => {});
   }
 
   #endWrites(detail: string): void {
@@ -231,10 +237,28 @@ export class PostgresqlMetadata implements Metadata {
     this.#deps.onTakenOver(detail);
   }
 
-  async #connect(onEnd: () => void): Promise<pg.Client> {
+  /**
+   * The server takes no writes. By its settings it goes on with reads; a standby in the place of the primary
+   * might answer them with what has changed, so its connections are left.
+   */
+  async #refused(): Promise<void> {
+    this.#deps.alarms.raise(
+      NO_WRITES,
+      'PostgreSQL, which holds the metadata, takes no writes: it is a standby, or its settings make it read-only',
+      'Let CLOUDLET_METADATA_URL lead to the primary, or end default_transaction_read_only; Cloudlet goes on by itself',
+    );
+    const rows = await this.#readers.all('SELECT pg_is_in_recovery() AS is', []).catch(() => []);
+    if ((rows[0] as { is: number } | undefined)?.is === 1) this.#cutAll();
+  }
+
+  async #connect(onEnd: () => void, idleMs?: number): Promise<pg.Client> {
     const { url, alarms } = this.#deps;
     try {
-      const client = await connect({ url, writer: this.#name, onEnd });
+      const client = await connect({ url, writer: this.#name, onEnd, ...(idleMs && { idleMs }) });
+      if (await isStandby(client)) {
+        cut(client);
+        throw new Error('it is a standby, which takes no writes');
+      }
       alarms.clear(ALARM);
       return client;
     } catch (error) {
@@ -248,19 +272,12 @@ export class PostgresqlMetadata implements Metadata {
     this.#writer ??= this.#connect(() => {
       this.#writer = null;
       this.#figures.lostConnections++;
-    }).then(async (client) => {
-      await client.query(`SET idle_in_transaction_session_timeout = ${IDLE_MS}`);
-      return {
-        client,
-        batches: new BatchStore({
-          client,
-          ids: new RowIds(this.#tables),
-          writer: this.#name,
-          onRetry: () => {
-            this.#figures.retries++;
-          },
-        }),
+    }, IDLE_MS).then((client) => {
+      const onRetry = () => {
+        this.#figures.retries++;
       };
+      const ids = new RowIds(this.#tables);
+      return { client, batches: new BatchStore({ client, ids, writer: this.#name, onRetry }) };
     });
     return this.#writer.catch((error: unknown) => {
       this.#writer = null;
@@ -285,6 +302,7 @@ export class PostgresqlMetadata implements Metadata {
       const isStored =
         decided !== null && !(error instanceof BatchRefused) ? await this.#isStored(number) : false;
       if (isStored === true && decided !== null) return answer(batch, decided);
+      if (isReadOnly(error)) void this.#refused();
       for (const { reject } of batch) reject(isStored === null ? outcomeUnknown(error) : failureOf(error));
     }
   }
@@ -325,23 +343,22 @@ export class PostgresqlMetadata implements Metadata {
   }
 }
 
-interface HoldEvents {
+interface HoldEvents extends Pick<NodeMembersDeps, 'onSilence' | 'onWrite'> {
   readonly onEnd: (detail: string) => void;
-  readonly onSilence: () => void;
 }
 
 async function holdOf(
   { url, clock, node }: PostgresqlMetadataDeps,
   writer: string,
-  { onEnd, onSilence }: HoldEvents,
+  { onEnd, ...others }: HoldEvents,
 ): Promise<Hold> {
   if (node !== undefined) {
-    const members = await NodeMembers.join({ url, writer, clock, node, onFenced: onEnd, onSilence });
+    const members = await NodeMembers.join({ url, writer, clock, node, onFenced: onEnd, ...others });
     return { membership: members, release: () => members.release() };
   }
   const onTakenOver = (by: string) =>
     onEnd(`The Cloudlet ${by}, has taken over the metadata database; this Cloudlet no longer writes`);
-  const hold = await StoreHold.take({ url, writer, clock, onTakenOver, onSilence });
+  const hold = await StoreHold.take({ url, writer, clock, onTakenOver, ...others });
   return { membership: ALONE, release: () => hold.release() };
 }
 
@@ -369,6 +386,13 @@ async function assertVersion(client: pg.Client): Promise<void> {
   if (rows[0] === undefined) return;
   throw new StartupError(
     `PostgreSQL ${rows[0].version} is too old for the metadata: ${LEAST_VERSION} or newer is needed`,
+  );
+}
+
+async function assertPrimary(client: pg.Client): Promise<void> {
+  if (!(await isStandby(client))) return;
+  throw new StartupError(
+    'PostgreSQL in CLOUDLET_METADATA_URL is a standby, which takes no writes: let the URL lead to its primary',
   );
 }
 

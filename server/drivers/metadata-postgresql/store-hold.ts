@@ -6,7 +6,7 @@
 import { hostname } from 'node:os';
 import type pg from 'pg';
 import { StartupError } from '../../platform/data-directory.ts';
-import { connect, cut } from './connections.ts';
+import { connect, cut, isReadOnly } from './connections.ts';
 import { awaitFree, type Holder, holdersOf, nameOf, SILENT_MS } from './holders.ts';
 import { makeStoreTables } from './postgresql-schema.ts';
 
@@ -19,6 +19,8 @@ export interface HoldDeps {
   readonly onTakenOver: (by: string) => void;
   /** The server has not answered for SILENT_MS: its connections are useless. */
   readonly onSilence: () => void;
+  /** Called with each heartbeat: whether the server takes writes. */
+  readonly onWrite: (isTaken: boolean) => void;
 }
 
 const BEAT_MS = 1000;
@@ -98,7 +100,7 @@ export class StoreHold {
   }
 
   async #beat(): Promise<void> {
-    const { writer, onSilence } = this.#deps;
+    const { writer, onSilence, onWrite } = this.#deps;
     const silence = setTimeout(() => {
       if (this.#client !== null) cut(this.#client);
       onSilence();
@@ -112,9 +114,13 @@ export class StoreHold {
           writer,
         ]),
       ]);
+      onWrite(true);
       if (rowCount === 0 && !this.#isEnded) await this.#end(client);
-    } catch {
-      // The store itself raises the alarm.
+    } catch (error) {
+      // The store itself raises the alarm of all others. The primary may be elsewhere by now.
+      if (!isReadOnly(error)) return;
+      onWrite(false);
+      if (this.#client !== null) cut(this.#client);
     } finally {
       clearTimeout(silence);
     }
