@@ -18,6 +18,9 @@ const LOCK_WAIT_MS = 20;
 const LOCK_TRIES = 250;
 const TELL_MS = 1000;
 
+/** The statement took the time of its call, by the clock of this process. */
+export class OverTime extends Error {}
+
 /** Arguments of the call `open`. The files are in the tenant's folder. */
 export interface OpenHead extends SizeLimit {
   /** Path of the folder: the working directory from now on. */
@@ -101,6 +104,7 @@ export function runChild({ handlers: first, open, errorName }: ChildKind): void 
         engineCode: errorName(error),
         isDiskFull: hostSpace.isWhy(error),
         isDamaged: isDamage(error),
+        isOverTime: error instanceof OverTime,
       };
     },
   });

@@ -38,6 +38,8 @@ export class ChildRefused extends Error {
   readonly isDiskFull: boolean;
   /** Stored data is corrupt. */
   readonly isDamaged: boolean;
+  /** The child ended the statement after the time of the call. */
+  readonly isOverTime: boolean;
 
   constructor(details: Readonly<Record<string, unknown>>) {
     super(String(details.message ?? 'no reason was given'));
@@ -45,6 +47,7 @@ export class ChildRefused extends Error {
     this.engineCode = typeof details.engineCode === 'string' ? details.engineCode : null;
     this.isDiskFull = details.isDiskFull === true;
     this.isDamaged = details.isDamaged === true;
+    this.isOverTime = details.isOverTime === true;
   }
 }
 

@@ -2,10 +2,13 @@
  * MongoDB as an engine, through its own driver: ours and, where TEST_MONGODB_ADMIN_URL names an administrator
  * of one, a server.
  */
+import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { test } from 'node:test';
 import { MongoClient } from 'mongodb';
+import { QueryFailed } from '../../../databases/engine.ts';
 import { type EngineFixture, type NotesClient, testEngine } from '../../../testing/engine.conformance.ts';
 import { eventually } from '../../../testing/eventually.ts';
 import { openMongodb } from '../../../testing/mongodb-fixture.ts';
@@ -94,5 +97,34 @@ async function openServer(mongodbUrl: string): Promise<EngineFixture> {
 }
 
 testEngine('mongodb', open);
+
+test('a query over its time says so also where this process is busy, and one over its own maxTimeMS does not', async (t) => {
+  const fixture = openMongodb();
+  t.after(() => fixture.close());
+  const { database } = await fixture.make();
+  const ask = (timeoutMs: number, more: object = {}) =>
+    fixture.engine.query(database, {
+      statement: Object.assign({}, STATEMENTS.endless, more),
+      params: [],
+      readOnly: true,
+      maxRows: 9,
+      maxBytes: 999,
+      timeoutMs,
+      signal: new AbortController().signal,
+    });
+  // Word of the query's begin and its answer are read in the same turn.
+  let isOver = false;
+  const block = () => {
+    for (const end = performance.now() + 600; performance.now() < end; );
+    if (!isOver) setImmediate(block);
+  };
+  setImmediate(block);
+  await assert.rejects(ask(200), { code: 'query_timeout' });
+  isOver = true;
+  await assert.rejects(
+    ask(60_000, { maxTimeMS: 100 }),
+    (error) => error instanceof QueryFailed && error.engineCode === 'MaxTimeMSExpired',
+  );
+});
 const serverUrl = process.env.TEST_MONGODB_ADMIN_URL ?? '';
 if (serverUrl !== '') testEngine('mongodb by URL', () => openServer(serverUrl));

@@ -16,14 +16,17 @@ import {
 } from '../../../../../libs/mongo/index.ts';
 import { noteDamage } from '../../../../../libs/sqlite/index.ts';
 import type { Table } from '../../../../databases/engine.ts';
+import { systemClock } from '../../../../platform/clock.ts';
 import type { Handler, SizeLimit } from '../../../engine-children/child-call.ts';
-import { type OpenHead, runChild } from '../../../engine-children/child-main.ts';
+import { type OpenHead, OverTime, runChild } from '../../../engine-children/child-main.ts';
 import { queryReply } from '../../../engine-children/json-answers.ts';
 import { commandOf, describeCollection, describeView, resultOf } from '../query-results.ts';
 import { checkHandler, copyHandler } from './child-archive.ts';
 import { changeHandler, insertHandler, scanHandler } from './child-rows.ts';
 import { TenantDocuments } from './tenant-documents.ts';
 
+/** The code MaxTimeMSExpired. */
+const TIME_EXPIRED = 50;
 /** A whole catalog in one batch. */
 const ALL = { batchSize: 100_000 };
 
@@ -94,7 +97,12 @@ function queryHandler(tenant: TenantDocuments): Handler {
     };
     const command = commandOf(statement, bounds);
     command.$db ??= tenant.name;
-    const result = resultOf(command, tenant.run(command, { readOnly, withinMs: timeoutMs }), bounds);
+    const begun = systemClock.monotonic();
+    const reply = tenant.run(command, { readOnly, withinMs: timeoutMs });
+    // Not that of the command itself, maxTimeMS, which is shorter then.
+    const isOverTime = reply.code === TIME_EXPIRED && systemClock.monotonic() - begun >= timeoutMs;
+    if (isOverTime) throw new OverTime(String(reply.errmsg));
+    const result = resultOf(command, reply, bounds);
     return queryReply({ ...result, rows: result.rows.map((row) => JSON.stringify(row)) });
   };
 }
