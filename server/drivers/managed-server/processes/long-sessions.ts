@@ -11,10 +11,11 @@ import type { ServerLog } from './server-log.ts';
 import { ServerRounds } from './server-rounds.ts';
 
 /**
- * A session that runs at every check, and used this share of a processor since the last, computes
- * for long.
+ * A session that runs at every check computes for long if it used this share of a processor since the last
+ * check, or, where so many compute that none gets it, wanted one for nearly all of the time.
  */
 const BUSY_SHARE = 0.1;
+const WANTED_SHARE = 0.9;
 const APART_MS = 200;
 const LAST_MS = 1000;
 /** Idle time after which a long-running process gets the usual priority again. */
@@ -41,6 +42,8 @@ interface Task {
 interface Now {
   readonly at: number;
   readonly cpuMs: number;
+  /** Time in which it waited for a processor. */
+  readonly waitedMs: number;
   readonly isRunning: boolean;
 }
 
@@ -83,6 +86,7 @@ class LongSessions {
       const now = {
         at: this.#clock.monotonic(),
         cpuMs: stat.cpuTicks * MS_PER_TICK,
+        waitedMs: waitedMsOf(task),
         isRunning: stat.isRunning,
       };
       const fresh: Seen = { ...now, longMs: 0, order: 'usual' };
@@ -93,12 +97,29 @@ class LongSessions {
 
   #judge({ tid, isProcess }: Task, before: Seen, now: Now): Seen {
     const [passedMs, usedMs] = [now.at - before.at, now.cpuMs - before.cpuMs];
-    const isBusy = now.isRunning && usedMs > passedMs * BUSY_SHARE;
+    const waitedMs = now.waitedMs - before.waitedMs;
+    const isBusy = now.isRunning && wantsProcessor({ passedMs, usedMs, waitedMs });
     const longMs = isBusy ? Math.min(MOST_MS, before.longMs + usedMs) : Math.max(0, before.longMs - passedMs);
     const order = orderAfter(longMs, before.order);
     this.#processes.orderTask({ tid, isProcess }, { from: before.order, to: order });
     return { ...now, longMs, order };
   }
+}
+
+interface Wanted {
+  readonly passedMs: number;
+  readonly usedMs: number;
+  readonly waitedMs: number;
+}
+
+/** Of a session that runs now, since the last check. */
+export function wantsProcessor({ passedMs, usedMs, waitedMs }: Wanted): boolean {
+  return usedMs > passedMs * BUSY_SHARE || usedMs + waitedMs > passedMs * WANTED_SHARE;
+}
+
+/** 0: the kernel does not count it. */
+function waitedMsOf({ path }: Task): number {
+  return Number(readProc(`${path}/schedstat`)?.split(' ')[1] ?? 0) / 1e6;
 }
 
 /** Returns to normal only after resting as long as it computed. */
