@@ -7,6 +7,7 @@ import { BUILT_IN } from '../cloud/catalog.ts';
 import type { KeptDumps } from '../databases/creation/database-deleter.ts';
 import type { Engine } from '../databases/engine.ts';
 import { Egress } from '../databases/life/egress.ts';
+import type { DatabaseTurns } from '../databases/life/states.ts';
 import { assembleDatabases } from '../databases/part.ts';
 import { DatabaseStore } from '../databases/store.ts';
 import { ABOUT_ENGINES } from '../drivers/engines/all-engines.ts';
@@ -50,6 +51,7 @@ export async function openDatabaseFixture() {
   const base = { metadata, bus, ages: AGELESS, alarms: new Alarms(clock), membership: ALONE };
   const { databaseCharges: billing } = await openBilling({ builtIn: BUILT_IN, clock, log, base });
   const directory = join(fixture.directory, 'kept');
+  const opened: DatabaseTurns[] = [];
   return {
     metadata,
     clock,
@@ -96,6 +98,7 @@ export async function openDatabaseFixture() {
         orphanGraceMs: TEST_DATABASE_GRACE_MS,
         onError: (id, what, error) => void reports.push(`${id} ${what}: ${error}`),
       });
+      opened.push(parts.turns);
       return { ...parts, ...parts.routes, scripted, reports, announced, egress };
     },
     /** Calls of a new account. */
@@ -110,7 +113,11 @@ export async function openDatabaseFixture() {
       const sql = 'SELECT database_count AS count FROM billing_accounts WHERE account_id = ?';
       return (await metadata.get<{ count: number }>(sql, principal.accountId))?.count ?? -1;
     },
-    close: () => fixture.close(),
+    /** Also waits for deletions that write their last dumps into the directory. */
+    close: async () => {
+      await Promise.all(opened.map((turns) => turns.close()));
+      await fixture.close();
+    },
   };
 }
 

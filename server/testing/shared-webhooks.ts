@@ -34,6 +34,8 @@ export function sharedWebhooks(
   afterEach(async () => {
     await shared.cloud.dispatcher.close();
     shared.receiver.close();
+    // What is still to be sent would go to the next receiver that gets the same port.
+    await fixture.metadata.commit([{ sql: 'DELETE FROM webhooks', params: [] }]);
   });
 }
 
