@@ -226,3 +226,15 @@ test('the settings of all buckets of an account are bounded together, and removi
   await set(undefined);
   await set('a'.repeat(1000));
 });
+
+test('many changes of one bucket at once do not begin again for each other', async () => {
+  await fixture.buckets.create(by(owner), { name: 'busy' });
+  let begun = 0;
+  const check = () => void begun++;
+  const answer = ({ tags }: { tags?: unknown }) => tags;
+  const set = (_: unknown, n: number) =>
+    fixture.buckets.configureAll(by(owner), 'busy', { changed: { tags: { n: `${n}` } }, check, answer });
+  const answers = await Promise.all(Array.from({ length: 30 }, set));
+  assert.deepEqual(answers[7], { n: '7' });
+  assert.equal(begun, 30);
+});

@@ -4,6 +4,7 @@ import { type Change, type Changes, turnAt } from '../../metadata/change.ts';
 import { Listed, listRows } from '../../metadata/list.ts';
 import { REST_MS, type RestingNamesStore } from '../../metadata/resting-names-store.ts';
 import { type Clock, formatTime } from '../../platform/clock.ts';
+import { KeyedMutex } from '../../platform/concurrency.ts';
 import { formatSize } from '../listing/entries.ts';
 import { objectLocked } from '../objects/object-lock.ts';
 import type { Bucket, BucketChange, NewBucket } from '../schema.ts';
@@ -62,6 +63,8 @@ interface S3Change {
 
 export class Buckets {
   readonly #deps: BucketsDeps;
+  /** Changes of one bucket: at once, each would begin again whenever another is first. */
+  readonly #turns = new KeyedMutex();
   /** Row ids of buckets that are being emptied for deletion. */
   readonly #deleting = new Set<number>();
 
@@ -209,8 +212,8 @@ export class Buckets {
     { suspends = false, namedKey, ...wanted }: BucketChange & S3Change,
   ): Promise<Bucket> {
     if (call.principal.bucketLimits !== null) throw limitedKey();
-    const { changes, store } = this.#deps;
-    return changes.run(call, async (change) => {
+    const { store } = this.#deps;
+    return this.#inTurn(call, name, async (change) => {
       const row = await this.find(call.principal, name);
       const { encryption = row.encryption === 1 } = wanted;
       const versioning =
@@ -238,7 +241,7 @@ export class Buckets {
     check?: (present: BucketSettings) => void,
   ): Promise<void> {
     if (call.principal.bucketLimits !== null) throw limitedKey();
-    await this.#deps.changes.run(call, async (change) => {
+    await this.#inTurn(call, name, async (change) => {
       const row = await this.find(call.principal, name);
       check?.(settingsOf(row));
       this.#configure(change, row, { [setting]: value });
@@ -264,11 +267,16 @@ export class Buckets {
     },
   ): Promise<T> {
     if (call.principal.bucketLimits !== null) throw limitedKey();
-    return this.#deps.changes.run(call, async (change) => {
+    return this.#inTurn(call, name, async (change) => {
       const row = await this.find(call.principal, name);
       check(settingsOf(row));
       return answer(settingsOf({ settings: this.#configure(change, row, changed) }));
     });
+  }
+
+  #inTurn<T>(call: Call, name: string, build: (change: Change) => T | Promise<T>): Promise<T> {
+    const key = `${call.principal.accountId}/${name}`;
+    return this.#turns.run(key, () => this.#deps.changes.run(call, build));
   }
 
   #configure(change: Change, row: BucketRow, changed: SettingsChange): string | null {

@@ -8,6 +8,7 @@ import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import { type Call, mayTouch, type Principal, permits } from '../../calls/principal.ts';
 import { BACKGROUND, type Changes, turnAt, WriteBehind } from '../../metadata/change.ts';
 import { type Clock, formatTime, formatTimeOrNull } from '../../platform/clock.ts';
+import { ScanTurns } from '../../platform/concurrency.ts';
 import { AppError, isAppError } from '../../platform/errors.ts';
 import { newId } from '../../platform/ids.ts';
 import { bucketNotFound } from '../buckets/bucket-errors.ts';
@@ -66,6 +67,7 @@ export const isFolderName = (name: string) => name === '' || name.endsWith('/');
 
 export class Shares {
   readonly #deps: SharesDeps;
+  readonly #turns = new ScanTurns();
   /** Hash of link and password → when it is forgotten, monotonic. */
   readonly #right = new Map<string, number>();
 
@@ -122,8 +124,11 @@ export class Shares {
 
   /** Newest first; a limited key sees those that it may read. */
   async list(principal: Principal): Promise<Share[]> {
-    const rows = await this.#deps.store.list(principal.accountId, MAX_SHARES);
-    return rows.filter((row) => covers(principal, row)).map((row) => this.#present(row));
+    // A thousand links are signed in some milliseconds: one list in a turn of the event loop.
+    return this.#turns.read(async () => {
+      const rows = await this.#deps.store.list(principal.accountId, MAX_SHARES);
+      return rows.filter((row) => covers(principal, row)).map((row) => this.#present(row));
+    });
   }
 
   /** Ends it at once, also for downloads that begin from now on. Throws `share_not_found`. */
