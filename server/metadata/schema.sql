@@ -699,7 +699,7 @@ CREATE INDEX objects_changed ON objects(bucket_id, changed_at) WHERE current IS 
 
 CREATE INDEX objects_deleted ON objects(bucket_id, name) WHERE current IS NULL AND changed_at IS NOT NULL;
 
-CREATE INDEX objects_live ON objects(bucket_id, name) WHERE current IS NOT NULL;
+CREATE INDEX objects_live ON objects(bucket_id, name, size_bytes, current) WHERE current IS NOT NULL;
 
 CREATE INDEX objects_size ON objects(bucket_id, size_bytes) WHERE current IS NOT NULL;
 

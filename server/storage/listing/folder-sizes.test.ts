@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import fc from 'fast-check';
 import type { Principal } from '../../calls/principal.ts';
+import type { Reads } from '../../metadata/metadata.ts';
 import { isAppError } from '../../platform/errors.ts';
 import { by } from '../../testing/account-fixture.ts';
 import { cases } from '../../testing/cases.ts';
@@ -41,6 +42,28 @@ test('a folder is what its names say, without what was deleted', async () => {
     }),
     { numRuns: cases(60) },
   );
+});
+
+test('a folder is counted by the index alone, without a look at any object', async () => {
+  const { metadata } = fixture;
+  const asked: string[] = [];
+  const reads: Reads = {
+    get: (sql, ...params) => {
+      asked.push(sql);
+      return metadata.get(sql, ...params);
+    },
+    all: (sql, ...params) => metadata.all(sql, ...params),
+  };
+  const from = { name: '', after: false };
+  const range = { end: 'z', scan: 10 };
+  await new BrowseSql(reads).sizes(1, from, range);
+  await new BrowseSql(reads).measure(1, from, range);
+  assert.equal(asked.length, 2);
+  for (const sql of asked) {
+    const plan = await metadata.all<{ detail: string }>(`EXPLAIN QUERY PLAN ${sql}`, 1, '', 'z', 10);
+    const steps = plan.map(({ detail }) => detail).join('; ');
+    assert.match(steps, /USING COVERING INDEX objects_live/, sql);
+  }
 });
 
 /** Objects of 7 bytes that are only rows: 12,345 of them in `big/`. */
