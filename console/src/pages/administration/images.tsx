@@ -19,6 +19,7 @@ import { cloud } from '../../cloud.ts';
 import { useCloudForm } from '../../parts/cloud-form.ts';
 import { CallSample } from '../../parts/commands/call-sample.tsx';
 import { Confirm, FormModal } from '../../parts/forms/dialog.tsx';
+import { Mark } from '../../parts/mark.tsx';
 import { Empty, Loaded } from '../../parts/page.tsx';
 import { sayBytes } from '../../parts/say.ts';
 import { type Column, DataTable } from '../../parts/tables/data-table.tsx';
@@ -72,6 +73,7 @@ const COLUMNS: readonly Column<AdminImage>[] = [
 function Name({ image }: { image: AdminImage }) {
   return (
     <>
+      <Mark name={image.name} />
       {image.name}
       <Text className="mono" size="xs" c="dimmed">
         {image.image_id}

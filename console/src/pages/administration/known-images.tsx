@@ -3,6 +3,7 @@ import { Button, Progress, Stack, Text, Title } from '@mantine/core';
 import { useMutation, useQuery } from '@tanstack/react-query';
 import type { KnownImage } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
+import { Mark } from '../../parts/mark.tsx';
 import { Loaded } from '../../parts/page.tsx';
 import { sayBytes } from '../../parts/say.ts';
 import { type Column, DataTable } from '../../parts/tables/data-table.tsx';
@@ -45,6 +46,7 @@ function sizeOf({ image, about_bytes: about }: KnownImage): string {
 function Name({ known: { title, short_name } }: { known: KnownImage }) {
   return (
     <>
+      <Mark name={title} />
       {title}
       <Text className="mono" size="xs" c="dimmed">
         {short_name}

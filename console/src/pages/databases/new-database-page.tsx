@@ -130,6 +130,7 @@ function engineChoice(entry: DatabaseEngine): Choice {
   return {
     value: engine,
     title,
+    isMarked: true,
     isDisabled: !available && coming === null,
     notes: (coming ?? (available ? about : missing)).filter((note) => note !== null),
   };

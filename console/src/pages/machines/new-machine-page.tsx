@@ -126,7 +126,7 @@ function imageChoice(image: Image) {
   if (size !== null) notes.push(sayBytes(size));
   if (user !== null && !is_builtin) notes.push(machineText.form.imageLogin(user));
   if (cloud_init === true) notes.push(machineText.form.imageCloudInit);
-  return { value: wordOf(image), title: name, notes };
+  return { value: wordOf(image), title: name, isMarked: true, notes };
 }
 
 interface SizesProps extends FormProps {

@@ -2,11 +2,14 @@
 import { Group, Radio, SimpleGrid, Stack } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { Prose } from '../commands/code.tsx';
+import { Mark } from '../mark.tsx';
 import classes from '../parts.module.css';
 
 export interface Choice {
   readonly value: string;
   readonly title: string;
+  /** Whether a mark stands before the title. */
+  readonly isMarked?: boolean;
   /** Lines below the title. */
   readonly notes: readonly ReactNode[];
   readonly isDisabled?: boolean;
@@ -40,7 +43,10 @@ export function Choices(props: ChoicesProps) {
             <Group wrap="nowrap" align="flex-start" gap="sm">
               <Radio.Indicator mt={2} />
               <Stack gap={2}>
-                <span className={classes.choiceTitle}>{option.title}</span>
+                <span className={classes.choiceTitle}>
+                  {option.isMarked === true && <Mark name={option.title} />}
+                  {option.title}
+                </span>
                 {option.notes.map((note, line) => (
                   // biome-ignore lint/suspicious/noArrayIndexKey: lines have no other name, and never move
                   <span key={line} className={classes.choiceNote}>
