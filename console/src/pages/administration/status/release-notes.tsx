@@ -19,6 +19,7 @@ const SOUND = ['complete', 'verified', 'drilled'];
 export function ReleaseNotes() {
   return (
     <Stack className={style.notes}>
+      <Text size="sm">{text.administration.noLookOut}</Text>
       <LastPoint />
       <MarkdownFrame source={NOTES} title={text.administration.whatIsNew} />
     </Stack>
