@@ -5,7 +5,8 @@ import { notInstalled } from '../../scripts/installed.ts';
 import { Client } from '../harness/client.ts';
 import { CloudProcess } from '../harness/cloud-process.ts';
 import { assertConsoleBuilt, PASSWORD } from './console-kit.ts';
-import { Firefox, named } from './firefox-kit.ts';
+import { Firefox } from './firefox-kit.ts';
+import { named } from './hands.ts';
 
 const skip = notInstalled('firefox-esr');
 const LINK_PASSWORD = 'open sesame';

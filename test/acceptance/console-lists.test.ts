@@ -116,6 +116,9 @@ test('of ten thousand databases two hundred are drawn, and the filter finds each
   await page.route(/\/api\/databases(\?(?!.*deleted).*)?$/, (route) => route.fulfill({ json: all }));
   await page.goto(`${fixture.cloud.api}/databases`);
   await page.getByText('10,000', { exact: true }).waitFor();
+  // A few at a time, and no more than these.
+  await eventually('two hundred rows', async () => (await page.locator('tbody tr').count()) === 200);
+  await page.getByRole('button', { name: 'Show 200 more' }).waitFor();
   assert.equal(await page.locator('tbody tr').count(), 200);
   await page.getByRole('button', { name: 'Show 200 more' }).click();
   await eventually('more rows', async () => (await page.locator('tbody tr').count()) === 400);

@@ -6,7 +6,8 @@ import { CheckedClient } from '../harness/checked-client.ts';
 import { ADMIN_KEY, CloudProcess } from '../harness/cloud-process.ts';
 import { eventually } from '../harness/waiting.ts';
 import { assertConsoleBuilt, PASSWORD, writtenFiles } from './console-kit.ts';
-import { Firefox, named } from './firefox-kit.ts';
+import { Firefox } from './firefox-kit.ts';
+import { named } from './hands.ts';
 
 const skip = notInstalled('firefox-esr');
 const PUPILS = Array.from({ length: 30 }, (_, i) => `pupil-${String(i + 1).padStart(2, '0')}`);

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { noteStarted } from '../harness/leftovers.ts';
 import { eventually } from '../harness/waiting.ts';
+import { Hands } from './hands.ts';
 
 const PREFERENCES = {
   // The page's process opens dropped files by itself: nothing hands them over, as a window system would.
@@ -16,12 +17,14 @@ const PREFERENCES = {
 };
 
 /** Keys by the code points that WebDriver has for them. */
-const CONTROL = '\uE009';
+const HELD: Readonly<Record<string, string>> = { Control: '\uE009', Shift: '\uE008' };
 const KEYS: Readonly<Record<string, string>> = {
   Tab: '\uE004',
   Enter: '\uE007',
   Escape: '\uE00C',
+  ArrowUp: '\uE013',
   ArrowDown: '\uE015',
+  ArrowRight: '\uE014',
   Delete: '\uE017',
   F2: '\uE032',
 };
@@ -29,12 +32,6 @@ const KEYS: Readonly<Record<string, string>> = {
 const down = (value: string) => ({ type: 'keyDown', value });
 const up = (value: string) => ({ type: 'keyUp', value });
 const stroke = (value: string) => [down(value), up(value)];
-
-/** An expression for the element in sight that has this name, of those that the selector finds. */
-export const named = (selector: string, name: string): string =>
-  `[...document.querySelectorAll(${JSON.stringify(selector)})].find((element) => element.checkVisibility() &&
-    (element.getAttribute('aria-label') ?? element.labels?.[0]?.textContent ?? element.textContent)
-      .replace('*', '').trim() === ${JSON.stringify(name)})`;
 
 interface Reply {
   readonly id?: number;
@@ -46,7 +43,7 @@ interface Reply {
   readonly params?: { readonly level: string; readonly text: string };
 }
 
-export class Firefox {
+export class Firefox extends Hands {
   /** What pages said as an error, or threw. */
   readonly complaints: string[] = [];
   readonly #socket: WebSocket;
@@ -54,6 +51,7 @@ export class Firefox {
   #context = '';
 
   private constructor(socket: WebSocket) {
+    super();
     this.#socket = socket;
     socket.addEventListener('message', ({ data }) => this.#take(JSON.parse(String(data))));
   }
@@ -92,15 +90,8 @@ export class Firefox {
     await this.#send('browsingContext.navigate', { context: this.#context, url, wait: 'complete' });
   }
 
-  /** What an expression gives in the page, once its promise is kept: a string, a number, true or false. */
   evaluate(expression: string): Promise<unknown> {
     return this.#evaluateIn(this.#context, expression);
-  }
-
-  /** Resolves when the page shows these words. */
-  async says(words: string): Promise<void> {
-    const shown = `document.body.innerText.includes(${JSON.stringify(words)})`;
-    await eventually(`Firefox shows "${words}"`, () => this.evaluate(shown) as Promise<boolean>);
   }
 
   /** Writes down what is seen, as PNG. */
@@ -113,39 +104,20 @@ export class Firefox {
     await this.#send('browsingContext.setViewport', { context: this.#context, viewport });
   }
 
-  /** Types a text where the focus is. */
   async type(text: string): Promise<void> {
     await this.#keys([...text].flatMap(stroke));
   }
 
-  /** Presses a key, with Control held or not: `Enter`, `Control+k`. */
   async press(chord: string): Promise<void> {
-    const [name = '', held] = chord.split('+').reverse();
+    const [name = '', modifier = ''] = chord.split('+').reverse();
+    const held = HELD[modifier];
     const key = stroke(KEYS[name] ?? name);
-    await this.#keys(held === undefined ? key : [down(CONTROL), ...key, up(CONTROL)]);
+    await this.#keys(held === undefined ? key : [down(held), ...key, up(held)]);
   }
 
-  /** Waits until the expression is true in the page; `what` is named when it never is. */
-  async holds(what: string, expression: string): Promise<void> {
-    await eventually(what, () => this.evaluate(expression) as Promise<boolean>);
-  }
-
-  /** Goes to the element that has this name, as Tab would, and presses the key. */
-  async pressOn(selector: string, name: string, key = 'Enter'): Promise<void> {
-    await this.#focus(selector, name);
-    await this.press(key);
-  }
-
-  /** Types into the field that has this label. */
-  async fill(label: string, text: string): Promise<void> {
-    await this.#focus('input, textarea', label);
-    await this.type(text);
-  }
-
-  async #focus(selector: string, name: string): Promise<void> {
-    const element = named(selector, name);
-    await this.holds(`${name} is there`, `${element} !== undefined`);
-    await this.evaluate(`${element}.focus()`);
+  async prepare(script: string): Promise<void> {
+    const functionDeclaration = `() => { ${script} }`;
+    await this.#send('script.addPreloadScript', { functionDeclaration, contexts: [this.#context] });
   }
 
   async #keys(actions: readonly object[]): Promise<void> {
@@ -154,11 +126,18 @@ export class Firefox {
   }
 
   /**
-   * Drops a file or folder of the disk onto the middle of the page. The drag session is one of Firefox's own
+   * One after the other: a drag has one thing here. The drag session is one of Firefox's own
    * tests, begun inside the page's process: a headless Firefox takes none from a window system. Its events
    * are trusted, and the entries are those of a hand's drop.
    */
-  async drop(path: string): Promise<void> {
+  async drop(...paths: readonly string[]): Promise<void> {
+    for (const path of paths) {
+      await this.#dropOne(path);
+      await this.says(' uploaded');
+    }
+  }
+
+  async #dropOne(path: string): Promise<void> {
     const { contexts } = await this.#send('browsingContext.getTree', { 'moz:scope': 'chrome' });
     const script = `data:application/javascript,${encodeURIComponent(dropScript(path))}`;
     const said = await this.#evaluateIn(

@@ -1,9 +1,8 @@
 /** The menu of one account: credits, plan, statement, API key, reset link, suspension. */
 
-import { EllipsisHorizontalIcon } from '@heroicons/react/24/outline';
-import { ActionIcon, Menu, NumberInput, Select, Stack, Text, TextInput } from '@mantine/core';
+import { Menu, NumberInput, Select, Stack, Text, TextInput } from '@mantine/core';
 import { useMutation, useQuery } from '@tanstack/react-query';
-import { type ReactNode, useState } from 'react';
+import { type ReactElement, type ReactNode, useState } from 'react';
 import type { Account, AccountTerms, AdminAccount, ResetLink } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
 import { useCloudForm } from '../../parts/cloud-form.ts';
@@ -16,6 +15,7 @@ import { Loaded } from '../../parts/page.tsx';
 import { RightsDialog } from '../../parts/rights.tsx';
 import { sayCredits } from '../../parts/say.ts';
 import { Figures } from '../../parts/tables/facts.tsx';
+import { RowMenu, type RowMenuState } from '../../parts/tables/row-menu.tsx';
 import { When } from '../../parts/tables/when.tsx';
 import { TakeAlong } from '../../parts/take-along.tsx';
 import { useIsAdmin } from '../../queries.ts';
@@ -39,6 +39,20 @@ interface FormProps {
 const { administration } = text;
 
 export function AccountMenu({ account }: { account: AdminAccount }) {
+  return (
+    <RowMenu label={administration.actionsOf(account.username)}>
+      {(menu, target) => <Items account={account} menu={menu} target={target} />}
+    </RowMenu>
+  );
+}
+
+interface ItemsProps {
+  readonly account: AdminAccount;
+  readonly menu: RowMenuState;
+  readonly target: ReactElement;
+}
+
+function Items({ account, menu, target }: ItemsProps) {
   const [form, setForm] = useState<Form>();
   const showKey = useMutation({ mutationFn: () => cloud.adminShowApiKey(account.id) });
   const resetLink = useMutation({ mutationFn: () => cloud.adminCreateResetLink(account.id) });
@@ -51,15 +65,10 @@ export function AccountMenu({ account }: { account: AdminAccount }) {
   // An empty change has no effect, and returns the current terms.
   const terms = useMutation({ mutationFn: () => cloud.adminChangeAccount(account.id, {}) });
   const shared = { account, onClose: () => setForm(undefined) };
-  // A list has many of these: closed ones are not rendered and have no listeners.
   return (
     <>
-      <Menu position="bottom-end" withinPortal>
-        <Menu.Target>
-          <ActionIcon variant="subtle" color="gray" aria-label={administration.actionsOf(account.username)}>
-            <EllipsisHorizontalIcon width={20} />
-          </ActionIcon>
-        </Menu.Target>
+      <Menu position="bottom-end" {...menu}>
+        <Menu.Target>{target}</Menu.Target>
         <Menu.Dropdown>
           {mayChange && (
             <Menu.Item onClick={() => setForm('account')}>{administration.person.open}</Menu.Item>

@@ -109,6 +109,8 @@ function AccountTable({ accounts }: { accounts: readonly AdminAccount[] }) {
                   {many.buttons[action]}
                 </Button>
               )),
+            onDelete: (selected: readonly AdminAccount[], choose: Acting['choose']) =>
+              setActing({ action: 'remove', accounts: selected, choose }),
           },
         })}
       />

@@ -1,10 +1,9 @@
 /** The machines of all accounts, so that a harmful one can be stopped. */
 
-import { EllipsisHorizontalIcon } from '@heroicons/react/24/outline';
-import { ActionIcon, Menu, Text } from '@mantine/core';
+import { Menu, Text } from '@mantine/core';
 import { useMutation, useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
-import { useState } from 'react';
+import { type ReactElement, useState } from 'react';
 import type { AdminVm } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
 import { Confirm } from '../../parts/forms/dialog.tsx';
@@ -13,6 +12,7 @@ import { Loaded } from '../../parts/page.tsx';
 import { sayHourly } from '../../parts/say.ts';
 import type { Column } from '../../parts/tables/data-table.tsx';
 import { ListTable } from '../../parts/tables/list-table.tsx';
+import { RowMenu, type RowMenuState } from '../../parts/tables/row-menu.tsx';
 import { VmState } from '../../parts/tables/state-badge.tsx';
 import { When } from '../../parts/tables/when.tsx';
 import { text } from '../../texts/text.ts';
@@ -90,6 +90,20 @@ function Name({ vm }: { vm: AdminVm }) {
 }
 
 function VmMenu({ vm }: { vm: AdminVm }) {
+  return (
+    <RowMenu label={administration.actionsOf(vm.name)}>
+      {(menu, target) => <VmItems vm={vm} menu={menu} target={target} />}
+    </RowMenu>
+  );
+}
+
+interface VmItemsProps {
+  readonly vm: AdminVm;
+  readonly menu: RowMenuState;
+  readonly target: ReactElement;
+}
+
+function VmItems({ vm, menu, target }: VmItemsProps) {
   const { vm_id: id, name, state } = vm;
   const isOn = state === 'running' || state === 'starting' || state === 'stopping';
   const [isAsking, setAsking] = useState(false);
@@ -108,12 +122,8 @@ function VmMenu({ vm }: { vm: AdminVm }) {
   });
   return (
     <>
-      <Menu position="bottom-end" withinPortal>
-        <Menu.Target>
-          <ActionIcon variant="subtle" color="gray" aria-label={administration.actionsOf(name)}>
-            <EllipsisHorizontalIcon width={20} />
-          </ActionIcon>
-        </Menu.Target>
+      <Menu position="bottom-end" {...menu}>
+        <Menu.Target>{target}</Menu.Target>
         <Menu.Dropdown>
           <Menu.Item disabled={state !== 'running'} onClick={() => stop.mutate()}>
             {machines.stop}

@@ -6,25 +6,27 @@ import {
   BoltSlashIcon,
   ClipboardIcon,
   CommandLineIcon,
-  EllipsisHorizontalIcon,
   PencilSquareIcon,
   PlayIcon,
   StopIcon,
   TrashIcon,
 } from '@heroicons/react/24/outline';
-import { ActionIcon, Menu } from '@mantine/core';
+import { Menu } from '@mantine/core';
 import { useNavigate } from '@tanstack/react-router';
-import { useState } from 'react';
+import { type ReactElement, useState } from 'react';
 import type { Vm } from '../../../../sdk/index.ts';
 import { copyText } from '../../parts/commands/copy.tsx';
 import { Confirm } from '../../parts/forms/dialog.tsx';
 import { lazyPart } from '../../parts/lazy-part.tsx';
 import { showDone } from '../../parts/notices.tsx';
 import { sayCredits } from '../../parts/say.ts';
+import { RowMenu, type RowMenuState } from '../../parts/tables/row-menu.tsx';
 import { text } from '../../texts/text.ts';
 import { usePower } from './power.ts';
 
-const ChangeMachine = lazyPart(() => import('./change-machine.tsx').then((made) => made.ChangeMachine));
+export const ChangeMachine = lazyPart(() =>
+  import('./change-machine.tsx').then((made) => made.ChangeMachine),
+);
 
 const RebuildMachine = lazyPart(() => import('./change-machine.tsx').then((made) => made.RebuildMachine));
 
@@ -32,8 +34,26 @@ type Asked = 'change' | 'rebuild' | 'stop' | 'restart' | 'powerOff' | 'delete';
 
 const words = text.machines;
 
-/** `onDeleted`: leaves the page of a deleted machine. */
-export function MachineMenu({ vm, onDeleted }: { vm: Vm; onDeleted?: () => void }) {
+interface MachineMenuProps {
+  readonly vm: Vm;
+  /** Leaves the page of a deleted machine. */
+  readonly onDeleted?: () => void;
+}
+
+export function MachineMenu(props: MachineMenuProps) {
+  return (
+    <RowMenu label={words.actionsOf(props.vm.name)}>
+      {(menu, target) => <Items {...props} menu={menu} target={target} />}
+    </RowMenu>
+  );
+}
+
+interface ItemsProps extends MachineMenuProps {
+  readonly menu: RowMenuState;
+  readonly target: ReactElement;
+}
+
+function Items({ vm, onDeleted, menu, target }: ItemsProps) {
   const [asked, setAsked] = useState<Asked | null>(null);
   const navigate = useNavigate();
   const power = usePower(vm);
@@ -42,12 +62,8 @@ export function MachineMenu({ vm, onDeleted }: { vm: Vm; onDeleted?: () => void 
     navigate({ to: '/machines/$vm', params: { vm: vm.vm_id }, search: { tab: 'console' } });
   return (
     <>
-      <Menu position="bottom-end">
-        <Menu.Target>
-          <ActionIcon variant="subtle" color="gray" size="lg" aria-label={words.actionsOf(vm.name)}>
-            <EllipsisHorizontalIcon width={20} />
-          </ActionIcon>
-        </Menu.Target>
+      <Menu position="bottom-end" {...menu}>
+        <Menu.Target>{target}</Menu.Target>
         <Menu.Dropdown>
           {isOn ? (
             <>

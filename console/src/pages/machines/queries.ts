@@ -1,7 +1,8 @@
 /** Queries of the machine pages. Keys begin with `vms`. */
-import { queryOptions } from '@tanstack/react-query';
+import { queryOptions, replaceEqualDeep } from '@tanstack/react-query';
 import type { Vm } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
+import { readList } from '../../parts/tables/read-list.ts';
 import { watchEvery } from '../../queries.ts';
 
 /** Tabs of a machine's page, in this order. */
@@ -31,7 +32,13 @@ export const WITH_CONSOLE: readonly Vm['state'][] = ['starting', 'running', 'sto
 
 export const vmsQuery = queryOptions({
   queryKey: ['vms'],
-  queryFn: () => cloud.listVms().all(),
+  queryFn: ({ client, queryKey }) =>
+    readList(cloud.listVms(), {
+      former: client.getQueryData<Vm[]>(queryKey),
+      keyOf: ({ vm_id: id }) => id,
+      merge: replaceEqualDeep,
+    }),
+  structuralSharing: false,
   refetchInterval: ({ state }) => watchEvery(state.data?.some(isMoving) === true),
 });
 

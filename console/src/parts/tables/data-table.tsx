@@ -1,7 +1,7 @@
 /** A table by its columns. On a phone its rows are stacked, so that nothing scrolls sideways. */
 import { ChevronDownIcon, ChevronUpIcon } from '@heroicons/react/24/outline';
 import { Table, UnstyledButton } from '@mantine/core';
-import { Fragment, type Key, type ReactNode } from 'react';
+import { type Key, memo, type ReactNode } from 'react';
 import classes from './data-table.module.css';
 
 export interface Column<Row> {
@@ -20,6 +20,15 @@ export interface Column<Row> {
   readonly title?: (row: Row) => string | undefined;
 }
 
+/** A box before the first cell of each row. */
+export interface Boxes<Row> {
+  readonly chosen: ReadonlySet<Key>;
+  /** Name of the box. */
+  readonly nameOf: (row: Row) => string;
+  /** Stays the same function. */
+  readonly onChoose: (row: Row, isChosen: boolean) => void;
+}
+
 interface DataTableProps<Row> {
   readonly columns: readonly Column<Row>[];
   readonly rows: readonly Row[];
@@ -35,10 +44,24 @@ interface DataTableProps<Row> {
   readonly sorted?: { readonly column?: string; readonly down?: true };
   /** Makes the headings of columns with a value and an id buttons. */
   readonly onSort?: (id: string) => void;
+  readonly boxes?: Boxes<Row> | undefined;
+  /** Rows of the whole list, of which these are the first. Given: each says its number. */
+  readonly rowCount?: number;
 }
 
 export function DataTable<Row>(props: DataTableProps<Row>) {
-  const { columns, rows, keyOf, isBusy = false, isBold, below, foot, isDense = false } = props;
+  const {
+    columns,
+    rows,
+    keyOf,
+    isBusy = false,
+    isBold,
+    below,
+    foot,
+    isDense = false,
+    boxes,
+    rowCount,
+  } = props;
   return (
     <div className={classes.frame}>
       <Table
@@ -47,6 +70,7 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
         // Width below which it scrolls, unless stacked.
         style={{ '--least-width': `${columns.length * 115}px` }}
         aria-busy={isBusy}
+        aria-rowcount={rowCount === undefined ? undefined : rowCount + 1}
       >
         <Table.Thead>
           <Table.Tr>
@@ -56,29 +80,71 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
           </Table.Tr>
         </Table.Thead>
         <Table.Tbody>
-          {rows.map((row) => {
-            const opened = below?.(row) ?? null;
-            return (
-              <Fragment key={keyOf(row)}>
-                <Table.Tr {...(isBold?.(row) ? { fw: 550 } : {})}>
-                  {columns.map((column) => (
-                    <Cell key={column.name} column={column} row={row} />
-                  ))}
-                </Table.Tr>
-                {opened !== null && (
-                  <Table.Tr>
-                    <Table.Td colSpan={columns.length}>{opened}</Table.Td>
-                  </Table.Tr>
-                )}
-              </Fragment>
-            );
-          })}
+          {rows.map((row, index) => (
+            <BodyRow
+              key={keyOf(row)}
+              row={row}
+              rowIndex={rowCount === undefined ? undefined : index + 2}
+              columns={columns}
+              isBold={isBold?.(row) ?? false}
+              opened={below?.(row) ?? null}
+              box={boxes?.nameOf(row)}
+              isChosen={boxes?.chosen.has(keyOf(row)) ?? false}
+              onChoose={boxes?.onChoose}
+            />
+          ))}
         </Table.Tbody>
         {foot !== undefined && <Table.Tfoot>{foot}</Table.Tfoot>}
       </Table>
     </div>
   );
 }
+
+interface BodyRowProps<Row> {
+  readonly row: Row;
+  readonly rowIndex: number | undefined;
+  readonly columns: readonly Column<Row>[];
+  readonly isBold: boolean;
+  readonly opened: ReactNode;
+  /** Name of its box; undefined: it has none. */
+  readonly box: string | undefined;
+  readonly isChosen: boolean;
+  readonly onChoose: Boxes<Row>['onChoose'] | undefined;
+}
+
+/** Drawn again only when it changes: a list has hundreds. */
+const BodyRow = memo(function BodyRow<Row>(props: BodyRowProps<Row>) {
+  const { row, rowIndex, columns, isBold, opened, box, isChosen, onChoose } = props;
+  return (
+    <>
+      <Table.Tr aria-rowindex={rowIndex} {...(isBold ? { fw: 550 } : {})}>
+        {columns.map((column, index) => (
+          <Cell key={column.name} column={column} row={row}>
+            {index === 0 && box !== undefined ? (
+              <div className={classes.boxed}>
+                <input
+                  type="checkbox"
+                  className={classes.box}
+                  aria-label={box}
+                  checked={isChosen}
+                  onChange={({ currentTarget }) => onChoose?.(row, currentTarget.checked)}
+                />
+                <div>{column.cell(row)}</div>
+              </div>
+            ) : (
+              column.cell(row)
+            )}
+          </Cell>
+        ))}
+      </Table.Tr>
+      {opened !== null && (
+        <Table.Tr>
+          <Table.Td colSpan={columns.length}>{opened}</Table.Td>
+        </Table.Tr>
+      )}
+    </>
+  );
+}) as <Row>(props: BodyRowProps<Row>) => ReactNode;
 
 type HeadingProps<Row> = Pick<DataTableProps<Row>, 'sorted' | 'onSort'> & { readonly column: Column<Row> };
 
@@ -101,8 +167,14 @@ function Heading<Row>({ column, sorted, onSort }: HeadingProps<Row>) {
   );
 }
 
-function Cell<Row>({ column, row }: { column: Column<Row>; row: Row }) {
-  const { name, cell, isNumber, isMono, isActions, title } = column;
+interface CellProps<Row> {
+  readonly column: Column<Row>;
+  readonly row: Row;
+  readonly children: ReactNode;
+}
+
+function Cell<Row>({ column, row, children }: CellProps<Row>) {
+  const { name, isNumber, isMono, isActions, title } = column;
   return (
     <Table.Td
       ta={isNumber || isActions ? 'right' : 'left'}
@@ -111,7 +183,7 @@ function Cell<Row>({ column, row }: { column: Column<Row>; row: Row }) {
       title={title?.(row)}
       data-name={isActions ? '' : name}
     >
-      {cell(row)}
+      {children}
     </Table.Td>
   );
 }

@@ -2,19 +2,27 @@
 import { Bars2Icon } from '@heroicons/react/24/outline';
 import { ActionIcon, Button, Checkbox, Group, Stack, Text, TextInput } from '@mantine/core';
 import { useLocalStorage } from '@mantine/hooks';
-import { type Key, type ReactNode, useState } from 'react';
+import { type Key, type ReactNode, type RefObject, useCallback, useEffect, useRef, useState } from 'react';
 import { listsText as words } from '../../texts/lists-text.ts';
 import { type Column, DataTable } from './data-table.tsx';
-import { arranged, type ListView, sortedBy } from './list-view.ts';
+import { type ListView, sortedBy } from './list-view.ts';
+import { useArranged } from './use-arranged.ts';
+import { useListKeys } from './use-list-keys.ts';
 
 /** Rows at first, and more with each press: a table of thousands would hold the page up. */
 const PAGE_ROWS = 200;
+/** Rows that are drawn at once: more follow by as many, between what the reader does. */
+const DRAWN_ROWS = 16;
 
 interface ManyRows<Row> {
   /** "3 machines". */
   readonly say: (rows: number) => string;
   /** Buttons for the selected rows; `choose` selects only the rows with these keys. */
   readonly actions: (selected: readonly Row[], choose: (keys: readonly Key[]) => void) => ReactNode;
+  /** The Delete key: asks about the selected rows, or else the one that has the focus. */
+  readonly onDelete?: (rows: readonly Row[], choose: (keys: readonly Key[]) => void) => void;
+  /** F2, on the row that has the focus. */
+  readonly onRename?: (row: Row) => void;
 }
 
 interface ListTableProps<Row> {
@@ -39,26 +47,34 @@ export function ListTable<Row>(props: ListTableProps<Row>) {
     defaultValue: false,
     getInitialValueInEffect: false,
   });
-  const found = arranged(rows, view, { columns, textOf });
+  const { found, of, isLate } = useArranged(rows, view, { columns, textOf });
   const shown = found.slice(0, limit);
+  const drawn = useDrawn(shown.length, of);
   const choose = (some: readonly Row[], isChosen: boolean) => {
     const keys = new Set(some.map(keyOf));
-    const rest = [...chosen].filter((key) => !keys.has(key));
-    setChosen(new Set(isChosen ? [...rest, ...keys] : rest));
+    setChosen((before) => {
+      const rest = [...before].filter((key) => !keys.has(key));
+      return new Set(isChosen ? [...rest, ...keys] : rest);
+    });
   };
-  const [first, ...others] = columns;
-  const isSelectable = many !== undefined && first !== undefined;
-  const withBoxes = isSelectable
-    ? [boxed(first, { nameOf, isChosen: (row) => chosen.has(keyOf(row)), choose }), ...others]
-    : columns;
+  const latest = useRef(choose);
+  latest.current = choose;
+  const chooseOne = useCallback((row: Row, isChosen: boolean) => latest.current([row], isChosen), []);
+  const boxes =
+    many === undefined
+      ? undefined
+      : { chosen, nameOf: (row: Row) => words.selectOne(nameOf(row)), onChoose: chooseOne };
+  const chooseKeys = (keys: readonly Key[]) => setChosen(new Set(keys));
   // Actions apply only to rows that pass the filter.
   const selected = found.filter((row) => chosen.has(keyOf(row)));
+  const table = useRef<HTMLDivElement>(null);
+  useKeys(table, { rows: shown.slice(0, drawn), found, selected, chosen, keyOf, choose, chooseKeys, many });
   return (
     <Stack gap="xs">
       <Toolbar view={view} onView={onView} isDense={isDense} onDense={setDense}>
         {words.shown(found.length, rows.length)}
       </Toolbar>
-      {isSelectable && (
+      {many !== undefined && (
         <Group mih={36}>
           <Checkbox
             label={words.selectAll(found.length)}
@@ -70,19 +86,24 @@ export function ListTable<Row>(props: ListTableProps<Row>) {
           {selected.length > 0 && (
             <Group gap="xs" role="group" aria-label={words.selected(many.say(selected.length))}>
               <Text size="sm">{words.selected(many.say(selected.length))}</Text>
-              {many.actions(selected, (keys) => setChosen(new Set(keys)))}
+              {many.actions(selected, chooseKeys)}
             </Group>
           )}
         </Group>
       )}
-      <DataTable
-        columns={withBoxes}
-        rows={shown}
-        keyOf={keyOf}
-        isDense={isDense}
-        sorted={view}
-        onSort={(id) => onView(sortedBy(view, id))}
-      />
+      <div ref={table}>
+        <DataTable
+          columns={columns}
+          rows={shown.slice(0, drawn)}
+          rowCount={found.length}
+          keyOf={keyOf}
+          isBusy={isLate}
+          boxes={boxes}
+          isDense={isDense}
+          sorted={view}
+          onSort={(id) => onView(sortedBy(view, id))}
+        />
+      </div>
       {found.length === 0 && rows.length > 0 && (
         <Group>
           <Text c="dimmed">{words.noneFound}</Text>
@@ -91,13 +112,59 @@ export function ListTable<Row>(props: ListTableProps<Row>) {
           </Button>
         </Group>
       )}
-      {found.length > shown.length && (
+      {found.length > shown.length && drawn >= shown.length && (
         <Button variant="default" onClick={() => setLimit(limit + PAGE_ROWS)}>
           {words.more(Math.min(PAGE_ROWS, found.length - shown.length))}
         </Button>
       )}
     </Stack>
   );
+}
+
+interface KeyTargets<Row> extends Pick<ListTableProps<Row>, 'rows' | 'keyOf'> {
+  readonly many: ManyRows<Row> | undefined;
+  readonly found: readonly Row[];
+  readonly selected: readonly Row[];
+  readonly chosen: ReadonlySet<Key>;
+  readonly choose: (rows: readonly Row[], isChosen: boolean) => void;
+  readonly chooseKeys: (keys: readonly Key[]) => void;
+}
+
+function useKeys<Row>(table: RefObject<HTMLDivElement | null>, targets: KeyTargets<Row>): void {
+  const { rows, keyOf, many, found, selected, chosen, choose, chooseKeys } = targets;
+  const last = useRef(0);
+  const at = (index: number) => rows.slice(index, index + 1);
+  const rename = many?.onRename;
+  const toggle = (index: number, isChosen?: boolean, isRange = false) => {
+    const [from, to] = isRange ? [last.current, index].sort((a, b) => a - b) : [index, index];
+    last.current = index;
+    const some = rows.slice(from, (to ?? index) + 1);
+    choose(some, isChosen ?? !some.every((row) => chosen.has(keyOf(row))));
+  };
+  useListKeys(table, {
+    count: rows.length,
+    choose: many && toggle,
+    chooseAll: () => choose(found, true),
+    clear: () => {
+      chooseKeys([]);
+      return chosen.size > 0;
+    },
+    rename: rename && ((index) => at(index).forEach(rename)),
+    remove:
+      many?.onDelete && ((index) => many.onDelete?.(selected.length > 0 ? selected : at(index), chooseKeys)),
+  });
+}
+
+/** Rows of `count` to draw now; grows by itself, and begins again with another view. */
+function useDrawn(count: number, key: string): number {
+  const [{ rows, of }, setDrawn] = useState({ rows: DRAWN_ROWS, of: key });
+  const drawn = of === key ? rows : DRAWN_ROWS;
+  useEffect(() => {
+    if (drawn >= count) return;
+    const next = setTimeout(() => setDrawn({ rows: drawn + DRAWN_ROWS, of: key }));
+    return () => clearTimeout(next);
+  }, [drawn, count, key]);
+  return drawn;
 }
 
 function withoutFilter({ find: _, ...rest }: ListView): ListView {
@@ -146,27 +213,4 @@ function Toolbar({ view, onView, isDense, onDense, children }: ToolbarProps) {
       </Group>
     </Group>
   );
-}
-
-interface Boxes<Row> {
-  readonly nameOf: (row: Row) => string;
-  readonly isChosen: (row: Row) => boolean;
-  readonly choose: (rows: readonly Row[], isChosen: boolean) => void;
-}
-
-/** The column with a box before its content. */
-function boxed<Row>(column: Column<Row>, { nameOf, isChosen, choose }: Boxes<Row>): Column<Row> {
-  return {
-    ...column,
-    cell: (row) => (
-      <Group gap="sm" wrap="nowrap">
-        <Checkbox
-          aria-label={words.selectOne(nameOf(row))}
-          checked={isChosen(row)}
-          onChange={({ currentTarget }) => choose([row], currentTarget.checked)}
-        />
-        <div>{column.cell(row)}</div>
-      </Group>
-    ),
-  };
 }

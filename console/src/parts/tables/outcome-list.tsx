@@ -15,8 +15,12 @@ interface OutcomeListProps<Item> {
   readonly before?: (item: Item) => ReactNode;
 }
 
+/** Thousands of lines would hold the page up. */
+const MOST_LINES = 200;
+
 export function OutcomeList<Item>(props: OutcomeListProps<Item>) {
   const { label, items, keyOf, nameOf, outcomes, before } = props;
+  const shown = items.length > MOST_LINES ? refusedFirst(props) : items;
   return (
     // It scrolls and may contain no button, so it must be focusable for the keyboard.
     <Stack
@@ -29,7 +33,7 @@ export function OutcomeList<Item>(props: OutcomeListProps<Item>) {
       mah="40vh"
       style={{ overflowY: 'auto', listStyle: 'none' }}
     >
-      {items.map((item) => {
+      {shown.map((item) => {
         const outcome = outcomes.get(keyOf(item));
         return (
           <Group component="li" key={keyOf(item)} gap="xs" wrap="nowrap" align="flex-start" mih={28}>
@@ -46,6 +50,19 @@ export function OutcomeList<Item>(props: OutcomeListProps<Item>) {
           </Group>
         );
       })}
+      {items.length > shown.length && (
+        <Text component="li" size="sm" c="dimmed">
+          {words.andMore(items.length - shown.length)}
+        </Text>
+      )}
     </Stack>
   );
+}
+
+/** The most that are shown: those that were refused before others. */
+function refusedFirst<Item>({ items, keyOf, outcomes }: OutcomeListProps<Item>): readonly Item[] {
+  const isRefused = (item: Item) => typeof outcomes.get(keyOf(item)) === 'object';
+  const refused = items.filter(isRefused).slice(0, MOST_LINES);
+  const left = MOST_LINES - refused.length;
+  return [...refused, ...items.filter((item) => !isRefused(item)).slice(0, left)];
 }

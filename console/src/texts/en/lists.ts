@@ -16,6 +16,7 @@ export const lists = {
   outcome: (done: number, failed: number, all: number) =>
     failed === 0 ? `${done} of ${all} done` : `${done} of ${all} done, ${failed} refused`,
   done: 'done',
+  andMore: (rows: number) => `and ${count(rows)} more`,
   again: 'Try the rest again',
   close: 'Close',
 };

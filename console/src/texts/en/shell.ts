@@ -37,7 +37,7 @@ export const shell = {
         ],
       },
       {
-        name: 'Files',
+        name: 'Files and other lists',
         entries: [
           { does: 'Previous or next', press: ['↑', '↓'] },
           { does: 'Open', press: ['Enter'] },

@@ -16,7 +16,7 @@ import { VmState } from '../../../parts/tables/state-badge.tsx';
 import { When } from '../../../parts/tables/when.tsx';
 import { machineText } from '../../../texts/machine-text.ts';
 import { text } from '../../../texts/text.ts';
-import { MachineMenu } from '../machine-menu.tsx';
+import { ChangeMachine, MachineMenu } from '../machine-menu.tsx';
 import { tagsOf, vmsQuery } from '../queries.ts';
 import { MACHINES_ACTIONS, type MachinesAction, ManyMachines } from './many-machines.tsx';
 
@@ -114,32 +114,38 @@ interface MachineListProps {
 function MachineList({ machines, onAct }: MachineListProps) {
   const view = useSearch({ from: '/shell/machines' });
   const navigate = useNavigate({ from: '/machines' });
+  const [renamed, setRenamed] = useState<Vm>();
   return (
-    <ListTable
-      columns={COLUMNS}
-      rows={machines}
-      keyOf={({ vm_id: id }) => id}
-      nameOf={({ name }) => name}
-      textOf={(vm) =>
-        [vm.name, vm.vm_id, vm.tags, vm.ip_address, vm.instance_type, words.states[vm.state]].join(' ')
-      }
-      view={view}
-      onView={(search) => navigate({ search, replace: true })}
-      many={{
-        say: machineText.many.machines,
-        actions: (selected) =>
-          MACHINES_ACTIONS.map((action) => (
-            <Button
-              key={action}
-              size="compact-sm"
-              variant="default"
-              onClick={() => onAct({ action, machines: selected })}
-            >
-              {machineText.many.buttons[action]}
-            </Button>
-          )),
-      }}
-    />
+    <>
+      {renamed !== undefined && <ChangeMachine vm={renamed} onClose={() => setRenamed(undefined)} />}
+      <ListTable
+        columns={COLUMNS}
+        rows={machines}
+        keyOf={({ vm_id: id }) => id}
+        nameOf={({ name }) => name}
+        textOf={(vm) =>
+          [vm.name, vm.vm_id, vm.tags, vm.ip_address, vm.instance_type, words.states[vm.state]].join(' ')
+        }
+        view={view}
+        onView={(search) => navigate({ search, replace: true })}
+        many={{
+          say: machineText.many.machines,
+          actions: (selected) =>
+            MACHINES_ACTIONS.map((action) => (
+              <Button
+                key={action}
+                size="compact-sm"
+                variant="default"
+                onClick={() => onAct({ action, machines: selected })}
+              >
+                {machineText.many.buttons[action]}
+              </Button>
+            )),
+          onDelete: (selected) => onAct({ action: 'delete', machines: selected }),
+          onRename: setRenamed,
+        }}
+      />
+    </>
   );
 }
 

@@ -9,9 +9,10 @@ import {
 } from '@heroicons/react/24/outline';
 import { ActionIcon, Menu } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
-import { type ComponentProps, memo, useEffect, useRef, useState } from 'react';
+import { type ComponentProps, memo } from 'react';
 import type { BucketEntry, StorageObject } from '../../../../../sdk/index.ts';
 import { sayBytes, sayName } from '../../../parts/say.ts';
+import { RowMenu } from '../../../parts/tables/row-menu.tsx';
 import { When } from '../../../parts/tables/when.tsx';
 import { filesText } from '../../../texts/files-text.ts';
 import { text } from '../../../texts/text.ts';
@@ -20,7 +21,7 @@ import classes from '../storage.module.css';
 import { ACTION_ICONS, ACTION_WORDS, actionsFor } from './chosen-bar.tsx';
 import { useRestore } from './delete-restore.tsx';
 import { useFolderSize } from './folder-size.ts';
-import type { FileAction, FileActions } from './use-file-actions.tsx';
+import type { FileActions } from './use-file-actions.tsx';
 import type { Selection } from './use-selection.ts';
 
 interface FileCellsProps {
@@ -85,67 +86,43 @@ function ChooseCell({ entry, label, isChosen, canChoose, onChoose }: FileCellsPr
   );
 }
 
-/** Rendering a menu for each row would take most of the time while scrolling, so it is rendered on demand. */
 function MenuCell({ entry, label, onAct }: FileCellsProps) {
-  const [isWanted, setWanted] = useState(false);
-  const name = text.storage.actionsOf(sayName(label === '' ? entry.name : label));
   return (
     <span role="cell" className={classes.menu}>
-      {onAct !== undefined &&
-        (isWanted ? (
-          <RowMenu name={name} actions={actionsFor([entry])} onAct={(action) => onAct(action, [entry])} />
-        ) : (
-          <MenuButton name={name} onClick={() => setWanted(true)} />
-        ))}
+      {onAct !== undefined && (
+        <RowMenu label={text.storage.actionsOf(sayName(label === '' ? entry.name : label))} button={dots}>
+          {(menu, target) => (
+            <Menu position="bottom-end" {...menu}>
+              <Menu.Target>{target}</Menu.Target>
+              <Menu.Dropdown>
+                {actionsFor([entry]).map((action) => {
+                  const Icon = ACTION_ICONS[action];
+                  return (
+                    <Menu.Item
+                      key={action}
+                      {...(action === 'delete' && { color: 'var(--wrong)' })}
+                      leftSection={<Icon width={18} />}
+                      onClick={() => onAct(action, [entry])}
+                    >
+                      {ACTION_WORDS[action]}
+                    </Menu.Item>
+                  );
+                })}
+              </Menu.Dropdown>
+            </Menu>
+          )}
+        </RowMenu>
+      )}
     </span>
   );
 }
 
-function MenuButton({ name, ...props }: { name: string } & ComponentProps<'button'>) {
-  return (
-    <button type="button" aria-haspopup="menu" {...props} className={classes.more} aria-label={name}>
-      <EllipsisHorizontalIcon width={20} aria-hidden />
-    </button>
-  );
-}
-
-interface RowMenuProps {
-  readonly name: string;
-  readonly actions: readonly FileAction[];
-  readonly onAct: (action: FileAction) => void;
-}
-
-/** Replaces the pressed button, keeps the focus, and opens. */
-function RowMenu({ name, actions, onAct }: RowMenuProps) {
-  const [isOpen, setOpen] = useState(false);
-  const button = useRef<HTMLButtonElement>(null);
-  useEffect(() => {
-    button.current?.focus();
-    setOpen(true);
-  }, []);
-  return (
-    <Menu position="bottom-end" opened={isOpen} onChange={setOpen}>
-      <Menu.Target>
-        <MenuButton ref={button} name={name} />
-      </Menu.Target>
-      <Menu.Dropdown>
-        {actions.map((action) => {
-          const Icon = ACTION_ICONS[action];
-          return (
-            <Menu.Item
-              key={action}
-              {...(action === 'delete' && { color: 'var(--wrong)' })}
-              leftSection={<Icon width={18} />}
-              onClick={() => onAct(action)}
-            >
-              {ACTION_WORDS[action]}
-            </Menu.Item>
-          );
-        })}
-      </Menu.Dropdown>
-    </Menu>
-  );
-}
+/** Without the work of Mantine's, which shows while one scrolls. */
+const dots = (props: ComponentProps<'button'>) => (
+  <button type="button" {...props} className={classes.more}>
+    <EllipsisHorizontalIcon width={20} aria-hidden />
+  </button>
+);
 
 function FolderSize({ bucket, prefix }: { bucket: string; prefix: string }) {
   const { sum, isCounting } = useFolderSize(bucket, prefix);

@@ -5,6 +5,7 @@ import { Text, VisuallyHidden } from '@mantine/core';
 import { useNavigate } from '@tanstack/react-router';
 import { type DragEvent, type RefObject, useCallback, useEffect, useRef } from 'react';
 import type { BucketEntry } from '../../../../../sdk/index.ts';
+import { useListKeys } from '../../../parts/tables/use-list-keys.ts';
 import { useTallList } from '../../../parts/tables/use-tall-list.ts';
 import { text } from '../../../texts/text.ts';
 import type { FilesSearch } from '../queries.ts';
@@ -13,7 +14,6 @@ import { ChosenBar } from './chosen-bar.tsx';
 import { FileCells } from './file-cells.tsx';
 import { type FileActions, useFileActions } from './use-file-actions.tsx';
 import { beginDrag, endDrag, useFolderDrop } from './use-file-drag.tsx';
-import { useListKeys } from './use-list-keys.ts';
 import { type Chosen, type Selection, useSelection } from './use-selection.ts';
 
 interface FileTableProps {
