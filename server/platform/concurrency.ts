@@ -197,9 +197,11 @@ export class ScanTurns {
     return this.#reads.run('', async () => {
       // A caller that has left does not wait for another turn.
       signal?.throwIfAborted();
-      const found = await read();
-      await endOfTick();
-      return found;
+      try {
+        return await read();
+      } finally {
+        await endOfTick();
+      }
     });
   }
 }

@@ -3,9 +3,28 @@ import { test } from 'node:test';
 import { by } from '../../testing/account-fixture.ts';
 import { openStorageFixture } from '../../testing/storage-fixture.ts';
 import { type LifecyclePreviewDeps, lifecyclePreviewRoutes } from './lifecycle-preview-routes.ts';
+import { type SettingRoutesDeps, settingRoutes } from './setting-routes.ts';
 
 const FOLDERS = ['a/', 'b/', 'c/', 'd/'];
 const IN_EACH = 400;
+
+test('of many changes of settings at once one is checked in a turn of the event loop', async () => {
+  const [, route] = settingRoutes({} as SettingRoutesDeps);
+  const principal = { canonicalId: 'id', username: 'name' };
+  // The same id twice is found when all of the rules have been read.
+  const rule = { id: 'twice', enabled: true, prefix: 'a/', days: 1 };
+  const call = { principal, params: { name: 'many' }, body: { lifecycle: [rule, rule] } };
+  let [turns, isOver] = [0, false];
+  const count = () => {
+    turns++;
+    if (!isOver) setImmediate(count);
+  };
+  setImmediate(count);
+  const answers = await Promise.allSettled(Array.from({ length: 20 }, () => route?.handler(call as never)));
+  isOver = true;
+  for (const { status } of answers) assert.equal(status, 'rejected');
+  assert.ok(turns >= 20, `${turns} turns`);
+});
 
 test('a key that may see nothing has no more objects read than any other', async (t) => {
   const fixture = await openStorageFixture();

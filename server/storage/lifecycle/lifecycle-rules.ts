@@ -157,7 +157,13 @@ export function coveredPrefixes({ rules }: Lifecycle): string[] {
       const removes = days ?? date ?? noncurrentDays;
       return isEnabled && (removes !== undefined || expiresMarkers === true);
     })
-    .map(({ prefix = '' }) => prefix)
-    .sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
-  return prefixes.filter((prefix, i) => !prefixes.slice(0, i).some((other) => prefix.startsWith(other)));
+    .map(({ prefix = '' }) => ({ prefix, bytes: Buffer.from(prefix) }))
+    .sort((a, b) => Buffer.compare(a.bytes, b.bytes));
+  const covered: string[] = [];
+  // In order, the prefixes that one covers follow it: only the last can cover the next.
+  for (const { prefix } of prefixes) {
+    const last = covered.at(-1);
+    if (last === undefined || !prefix.startsWith(last)) covered.push(prefix);
+  }
+  return covered;
 }
