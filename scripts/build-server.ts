@@ -95,7 +95,10 @@ function makeCurrent(stamp: string): void {
 }
 
 function removeOld(stamp: string): void {
-  const others = readdirSync(BUILDS).filter((name) => name !== CURRENT && name !== stamp);
+  // Names with a dot are builds under way.
+  const others = readdirSync(BUILDS).filter(
+    (name) => name !== CURRENT && name !== stamp && !name.startsWith('.'),
+  );
   const ageOf = (name: string) => statSync(join(BUILDS, name), { throwIfNoEntry: false })?.mtimeMs ?? 0;
   const newestFirst = others.sort((a, b) => ageOf(b) - ageOf(a));
   for (const name of newestFirst.slice(KEPT_BUILDS - 1)) {

@@ -12,10 +12,12 @@ import {
   readdirSync,
   readFileSync,
   readlinkSync,
+  rmSync,
   statSync,
 } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { isAlive } from './set-up-lock.js';
 
 /** Inputs of console and client, from the root. The lock file has the versions of the libraries. */
 const SHARED = ['sdk', 'libs', 'openapi.json', 'package-lock.json', 'scripts/write-sdk.ts'];
@@ -117,11 +119,24 @@ export function oldBuilds(root) {
   return BUILDS.filter((what) => !isCurrent(root, what)).map(({ name }) => name);
 }
 
+/** Removes what builds that were killed left behind: each works in a folder that ends in its process id. */
+function sweep(root) {
+  for (const folder of ['build', 'build/server'].map((path) => join(root, path))) {
+    const names = existsSync(folder) ? readdirSync(folder) : [];
+    for (const name of names) {
+      const [, pid] = /^(?:console|cli|\.current|\.[0-9a-f]{32})-(\d+)$/.exec(name) ?? [];
+      if (pid !== undefined && !isAlive(Number(pid)))
+        rmSync(join(folder, name), { recursive: true, force: true });
+    }
+  }
+}
+
 /**
  * Builds these, side by side. `node`: the pinned one. Resolves with what failed, as `{ name, problem }`; an
  * earlier build stays then.
  */
 export async function build(root, node, names) {
+  sweep(root);
   const problems = await Promise.all(
     names.map((name) =>
       buildOne(

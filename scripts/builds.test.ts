@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import {
+  existsSync,
   lstatSync,
   lutimesSync,
   mkdirSync,
@@ -81,4 +83,17 @@ test('a source that changed while it was built is newer; one that is the same al
   assert.ok(lstatSync(link).mtimeMs > before(5).getTime());
   writeFileSync(join(root, 'server/a.ts'), 'changed');
   assert.deepEqual(oldBuilds(root), ['server']);
+});
+
+test('what killed builds left is removed, and nothing of those under way', async () => {
+  const dead = spawnSync('true').pid;
+  const stamp = '0123456789abcdef0123456789abcdef';
+  const leftBy = (pid: number) =>
+    [`console-${pid}`, `cli-${pid}`, `server/.${stamp}-${pid}`, `server/.current-${pid}`].map((name) =>
+      join(root, 'build', name),
+    );
+  for (const path of [...leftBy(dead), ...leftBy(process.pid)]) mkdirSync(path, { recursive: true });
+  await build(root, process.execPath, []);
+  assert.deepEqual(leftBy(dead).filter(existsSync), []);
+  assert.deepEqual(leftBy(process.pid).filter(existsSync), leftBy(process.pid));
 });

@@ -75,11 +75,10 @@ export function canInstallPackages() {
   }
 }
 
-function aptGet(...words) {
-  // A service that comes with a package is not started: its port on this host is not ours to take.
-  const quiet = { DEBIAN_FRONTEND: 'noninteractive', SYSTEMD_OFFLINE: '1', RUNLEVEL: '1' };
-  return run('apt-get', words, quiet);
-}
+/** A service that comes with a package is not started: its port on this host is not ours to take. */
+const QUIET = { DEBIAN_FRONTEND: 'noninteractive', SYSTEMD_OFFLINE: '1', RUNLEVEL: '1' };
+
+const aptGet = (...words) => run('apt-get', words, QUIET);
 
 function install(packages, ...more) {
   const options = ['-y', '-qq', '--no-install-recommends', '-o', 'DPkg::Lock::Timeout=60', ...more];
@@ -97,7 +96,12 @@ function install(packages, ...more) {
  */
 export function installPackages(packages) {
   aptGet('update', '-qq');
-  const problem = install(packages);
+  let problem = install(packages);
+  // Somebody ended an earlier installation in the middle, maybe of this set-up.
+  if (problem?.includes('dpkg --configure -a')) {
+    run('dpkg', ['--configure', '-a'], QUIET);
+    problem = install(packages);
+  }
   if (problem === null) return 'done';
   const there = packages.filter((name) => install([name], '--simulate') === null);
   if (there.length === packages.length || there.length === 0 || install(there) !== null)

@@ -1,36 +1,49 @@
 /**
- * Locks between the set-ups of one clone: a file with the process id of its holder. Plain JavaScript without
- * dependencies, because an old Node runs it.
+ * Locks between the set-ups of one clone: a file with the process id of its holder, and when that started.
+ * Plain JavaScript without dependencies, because an old Node runs it.
  */
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 
 const LOOK_MS = 200;
+/** Between making the file and writing into it; on a full disk there may never be more. */
+const WRITTEN_MS = 2000;
 
-/** One that has ended stays in the table of processes until its parent asks, which not every parent does. */
-function hasEnded(pid) {
+/** State and start of a process as Linux tells them, or undefined. */
+function statOf(pid) {
   try {
-    return /\) [ZX] /.test(readFileSync(`/proc/${pid}/stat`, 'latin1'));
+    const text = readFileSync(`/proc/${pid}/stat`, 'latin1');
+    const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
+    return { state: fields[0], start: fields[19] };
   } catch {
-    return false;
+    return undefined;
   }
 }
 
-function isAlive(pid) {
+/**
+ * Whether a process runs. One that has ended stays in the table of processes until its parent asks, which not
+ * every parent does. `start`: of the one that is meant, since numbers are given again.
+ */
+export function isAlive(pid, start) {
   try {
     process.kill(pid, 0);
-    return !hasEnded(pid);
   } catch (error) {
-    return error.code === 'EPERM';
+    if (error.code !== 'EPERM') return false;
   }
+  const stat = statOf(pid);
+  if (stat === undefined) return true;
+  return !/[ZX]/.test(stat.state) && (start === undefined || start === stat.start);
 }
 
-/** The process that holds the lock, or null. A holder that died holds nothing. */
+/** What stands in the lock of this process. */
+const OWN = [process.pid, statOf(process.pid)?.start].filter((word) => word !== undefined).join(' ');
+
+/** The process that holds the lock, 0 until it is written, or null. A holder that died holds nothing. */
 function holderOf(file) {
   try {
-    const pid = Number(readFileSync(file, 'utf8'));
-    // Between making the file and writing into it there is no number.
-    return pid === 0 || isAlive(pid) ? pid : null;
+    const [pid, start] = readFileSync(file, 'utf8').split(' ');
+    if (pid === '') return Date.now() - statSync(file).mtimeMs < WRITTEN_MS ? 0 : null;
+    return isAlive(Number(pid), start) ? Number(pid) : null;
   } catch {
     return null;
   }
@@ -40,7 +53,7 @@ function take(file) {
   mkdirSync(dirname(file), { recursive: true });
   if (existsSync(file) && holderOf(file) === null) rmSync(file, { force: true });
   try {
-    writeFileSync(file, String(process.pid), { flag: 'wx' });
+    writeFileSync(file, OWN, { flag: 'wx' });
     return true;
   } catch (error) {
     if (error.code === 'EEXIST') return false;

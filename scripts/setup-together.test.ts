@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { eventually } from '../test/harness/waiting.ts';
@@ -27,6 +27,24 @@ function begin({ directory, env }: Clone) {
     },
     ended: once(child, 'close').then(([code]) => code as number | null),
   };
+}
+
+/** Has a folder as the real one has, and waits for a file before it is done. */
+const SLOW_BUILDER = `import { existsSync, mkdirSync, renameSync, symlinkSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+const [stamp] = process.argv.slice(2);
+const folder = \`build/server/.\${stamp}-\${process.pid}\`;
+mkdirSync(folder, { recursive: true });
+while (!existsSync('may-end')) await sleep(50);
+renameSync(folder, \`build/server/\${stamp}\`);
+symlinkSync(stamp, 'build/server/current');`;
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
 }
 
 const lockOf = ({ directory }: Clone) => join(directory, 'build/setup.lock');
@@ -64,6 +82,39 @@ describe('set-ups of one clone', () => {
     t.after(() => parent.kill());
     const [pid] = await once(parent.stdout.setEncoding('utf8'), 'data');
     writeFileSync(lockOf(clone), String(pid).trim());
+    assert.deepEqual(clone.setUp('start'), { code: 0, output: '' });
+  });
+
+  test('a lock that a full disk left empty, or whose number another process has now, holds up none', async (t) => {
+    const clone = makeClone();
+    mkdirSync(join(clone.directory, 'build'));
+    writeFileSync(lockOf(clone), '');
+    utimesSync(lockOf(clone), 0, 0);
+    assert.match(clone.setUp('start').output, /^ {2}installing dependencies/);
+    if (!existsSync('/proc/self/stat')) return t.skip('the start of a process is read from /proc');
+    // This process did not start with the host.
+    writeFileSync(lockOf(clone), `${process.pid} 0`);
+    assert.deepEqual(clone.setUp('start'), { code: 0, output: '' });
+  });
+
+  test('Ctrl+C while something is built: the next one builds it, and nothing half done stays', async () => {
+    const clone = makeClone();
+    for (const name of ['server', 'libs']) mkdirSync(join(clone.directory, name));
+    writeFileSync(join(clone.directory, 'scripts/build-server.ts'), SLOW_BUILDER);
+    const builds = () => readdirSync(join(clone.directory, 'build/server'));
+    mkdirSync(join(clone.directory, 'build/server'), { recursive: true });
+    const first = begin(clone);
+    await eventually('it builds', () => builds().length > 0);
+    const [half = ''] = builds();
+    first.interrupt();
+    assert.equal(await first.ended, null, first.said());
+    assert.match(first.said(), /building server … $/);
+    await eventually('its build ended with it', () => !isRunning(Number(half.split('-')[1])));
+    writeFileSync(join(clone.directory, 'may-end'), '');
+    const { code, output } = clone.setUp('start');
+    assert.equal(code, 0, output);
+    assert.match(output, /^ {2}building server … done/m);
+    assert.deepEqual(builds().sort(), [half.slice(1, 33), 'current'].sort());
     assert.deepEqual(clone.setUp('start'), { code: 0, output: '' });
   });
 

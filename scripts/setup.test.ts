@@ -258,6 +258,24 @@ describe('set-up', () => {
     assert.match(output, /^ {2}installing Debian package libatomic1 … done \(\d/);
   });
 
+  test('an installation of packages that was ended in the middle is set right first', (t) => {
+    if (process.getuid?.() !== 0 || !existsSync('/etc/debian_version')) return t.skip('needs root on Debian');
+    const clone = makeClone();
+    const bin = onlyNpm(clone.directory);
+    const mark = join(clone.directory, 'set-right');
+    // Instead of Debian's, whose packages are not ours to break.
+    const problem =
+      "E: dpkg was interrupted, you must manually run 'dpkg --configure -a' to correct the problem.";
+    const aptGet = `case "$*" in install*) [ -e '${mark}' ] || { echo "${problem}" >&2; exit 100; } ;; esac`;
+    writeFileSync(join(bin, 'apt-get'), `#!/bin/sh\n${aptGet}\n`, { mode: 0o755 });
+    writeFileSync(join(bin, 'dpkg'), `#!/bin/sh\n[ "$*" = '--configure -a' ] && : > '${mark}'\n`, {
+      mode: 0o755,
+    });
+    const { code, output } = clone.setUp('start', { env: { PATH: bin } });
+    assert.equal(code, 0, output);
+    assert.match(output, /^ {2}installing Debian packages [^…]+ … done \(\d/m);
+  });
+
   test('an unknown purpose is refused', () => {
     assert.deepEqual(makeClone().setUp('nothing').code, 1);
   });
