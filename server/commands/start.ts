@@ -13,6 +13,7 @@ import type { Config } from '../config/config.ts';
 import { comeFirst } from '../drivers/host-process/processor-order.ts';
 import { WRITER_NAME } from '../drivers/metadata-sqlite/sqlite-metadata.ts';
 import { controlPath, listenOnControlSocket } from '../http/control-server.ts';
+import { collectOnceQuiet } from '../platform/background/quiet-collection.ts';
 import { systemClock } from '../platform/clock.ts';
 import { StartupError } from '../platform/data-directory.ts';
 import { withSourceFrames } from '../platform/stacks/source-frames.ts';
@@ -63,8 +64,10 @@ async function run(config: Config, { positionals, values }: Words): Promise<numb
   await report.ready(running.cloud, (systemClock.monotonic() - began) / 1000);
   await first;
   flushCompileCache(); // else only an orderly stop would keep it
+  const collection = collectOnceQuiet();
   const endPreparing = await prepareMissing(report.preparing);
   await stopped;
+  collection.stop();
   endPreparing();
   report.stopping();
   const [machines] = await Promise.all([running.stop(), workers.stop()]);
