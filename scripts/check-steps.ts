@@ -80,6 +80,7 @@ export const SLOW_FILES: ReadonlySet<string> = new Set(
     'test/acceptance/accounts-flood',
     'test/acceptance/accounts-registration',
     'test/acceptance/accounts-timing',
+    'test/acceptance/audit-hostile',
     'test/acceptance/audit-real',
     'test/acceptance/billing-credits',
     'test/acceptance/billing-machines',
