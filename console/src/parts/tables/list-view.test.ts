@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { inSlices } from '../slices.ts';
-import { arranged, arranging, listSearch, sortedBy } from './list-view.ts';
+import { arranged, arranging } from './arranging.ts';
+import { listSearch, sortedBy } from './list-view.ts';
 
 interface Row {
   readonly name: string;

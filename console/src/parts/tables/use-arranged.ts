@@ -1,7 +1,8 @@
 /** The rows that a list shows. Thousands are arranged in slices, and the former rows stay until then. */
 import { useEffect, useMemo, useRef, useState } from 'react';
 import { inSlices } from '../slices.ts';
-import { arranged, arranging, type Listed, type ListView } from './list-view.ts';
+import { arranged, arranging, type Listed } from './arranging.ts';
+import type { ListView } from './list-view.ts';
 
 /** Rows that are arranged at once, without the page waiting noticeably. */
 const AT_ONCE = 1000;
