@@ -2,7 +2,7 @@
 import { accessSync, constants, mkdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { configFolder } from '../environment.ts';
-import { ClientError, EXIT } from '../failures.ts';
+import { ClientError, EXIT, tell } from '../failures.ts';
 import { readPrivateFile, writePrivateFile } from './private-file.ts';
 
 export interface S3Keys {
@@ -75,10 +75,10 @@ export class Profiles {
       mkdirSync(folder, { recursive: true, mode: 0o700 });
       accessSync(folder, constants.W_OK);
     } catch (error) {
-      const { message } = error as Error;
+      const why = tell(error).lines.join(' ');
       const hint =
         'Set HOME or XDG_CONFIG_HOME to a folder that you own, or use CLOUDLET_URL and CLOUDLET_API_KEY';
-      throw new ClientError(`the profile cannot be stored: ${message}`, EXIT.forbidden, hint);
+      throw new ClientError(`the profile cannot be stored: ${why}`, EXIT.forbidden, hint);
     }
   }
 

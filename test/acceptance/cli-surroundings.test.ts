@@ -197,12 +197,12 @@ describe('the words', () => {
     for (const [typed, meant] of [
       ['buckets', 'ls'],
       ['machines', 'vm ls'],
-      ['image', 'vm images'],
       ['config', 'profile ls'],
     ] as const)
       assert.ok(
         (await user.fails(2, [typed])).includes(`unknown command "${typed}"; did you mean "${meant}"?`),
       );
+    assert.match(await user.fails(2, ['image']), /image fetch NAME/);
     assert.match(
       await user.fails(2, ['cp', '--recursiv', 'a', 's3://b/']),
       /unknown option --recursiv; did you mean --recursive\?/,
