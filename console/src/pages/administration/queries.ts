@@ -1,9 +1,8 @@
 /** Queries of the administration page. Keys begin with `admin`. */
 
-import { queryOptions, replaceEqualDeep } from '@tanstack/react-query';
-import type { AdminVm, Node } from '../../../../sdk/index.ts';
+import { queryOptions } from '@tanstack/react-query';
+import type { Node } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
-import { readList } from '../../parts/tables/read-list.ts';
 import { periodOf } from '../billing/queries.ts';
 
 export const TABS = [
@@ -63,13 +62,7 @@ export const revenueQuery = (month: string) =>
 
 export const allVmsQuery = queryOptions({
   queryKey: ['admin', 'vms'],
-  queryFn: ({ client, queryKey }) =>
-    readList(cloud.adminListVms(), {
-      former: client.getQueryData<AdminVm[]>(queryKey),
-      keyOf: ({ vm_id: id }) => id,
-      merge: replaceEqualDeep,
-    }),
-  structuralSharing: false,
+  queryFn: () => cloud.adminListVms().all(),
 });
 
 export const plansQuery = queryOptions({

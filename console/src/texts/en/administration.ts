@@ -26,8 +26,7 @@ export const administration = {
   details: 'Details',
   works: 'OK',
   whatIsNew: 'What is new',
-  noLookOut:
-    'These are the changes of the installed version. Cloudlet never asks the network whether there is a newer one: look for it where you got this one.',
+  noLookOut: 'Cloudlet never asks the network whether there is a newer one.',
   lastPoint: 'The last recovery point was created',
   noPoint: 'There is no recovery point.',
   makePoint: 'Create one before an upgrade',

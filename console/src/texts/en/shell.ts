@@ -37,7 +37,7 @@ export const shell = {
         ],
       },
       {
-        name: 'Files and other lists',
+        name: 'Lists',
         entries: [
           { does: 'Previous or next', press: ['↑', '↓'] },
           { does: 'Open', press: ['Enter'] },
