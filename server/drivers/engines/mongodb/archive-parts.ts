@@ -80,14 +80,22 @@ export async function makeCollection(
 export async function makeIndexes(
   target: ArchiveTarget,
   named: NamedCollection,
-  indexes: readonly Document[],
+  { indexes: found, options }: { readonly indexes: readonly Document[]; readonly options: Document },
 ): Promise<void> {
-  if (indexes.length === 0) return;
+  if (found.length === 0) return;
+  const indexes = options.collation === undefined ? found : found.map(inItsOrder);
   const { ask, leftOut } = target;
   const why = await refusal(target, async () => void (await ask({ createIndexes: named.as, indexes })));
   if (why === null) return;
   if (leftOut === null || why.code === DUPLICATE_KEY) throw why.error;
   for (const index of indexes) await makeIndex({ ...target, leftOut }, named, index);
+}
+
+/** An archive names no binary order; without one, an index would get that of its collection. */
+function inItsOrder(index: Document): Document {
+  return index.collation === undefined && index.name !== '_id_'
+    ? { ...index, collation: { locale: 'simple' } }
+    : index;
 }
 
 async function makeIndex(

@@ -158,6 +158,44 @@ describe('an archive of mongodump', () => {
     );
   });
 
+  test('has indexes in binary order in a collection with another, and comes back the same', async () => {
+    const { database, uri } = await fixture.make();
+    const collation = { locale: 'en', strength: { $numberInt: '2' } };
+    const documents = [
+      { _id: 1, n: 'a', t: 'quick foxes' },
+      { _id: 2, n: 'A', t: 'dogs' },
+    ];
+    const archive = archiveOf([{ db: 'shop', collection: 'one', documents }], {
+      options: { collation },
+      indexes: [
+        { v: 2, key: { _id: 1 }, name: '_id_', collation },
+        { v: 2, key: { n: 1 }, name: 'n_1', unique: true },
+        { v: 2, key: { n: -1 }, name: 'n_-1', collation },
+        { v: 2, key: { _fts: 'text', _ftsx: 1 }, name: 't_text', weights: { t: { $numberInt: '1' } } },
+      ],
+    });
+    const check = async () => {
+      const one = (await fixture.connect(uri)).db().collection<{ _id: number; n: string }>('one');
+      const orders = (await one.indexes()).map(({ name, collation: of }) => [name, of?.strength]);
+      assert.deepEqual(orders.toSorted(), [
+        ['_id_', 2],
+        ['n_-1', 2],
+        ['n_1', undefined],
+        ['t_text', undefined],
+      ]);
+      assert.equal(await one.countDocuments({ n: 'A' }), 2);
+      assert.equal(
+        await one.countDocuments({ $text: { $search: 'fox' } }, { collation: { locale: 'simple' } }),
+        1,
+      );
+      await assert.rejects(one.insertOne({ _id: 3, n: 'A' }), { code: 11_000 });
+    };
+    await load(database, archive);
+    await check();
+    await load(database, await dump(database));
+    await check();
+  });
+
   test('with a time series is taken without that, and tells', async () => {
     const { database, uri } = await fixture.make();
     const segments = [

@@ -253,6 +253,6 @@ async function fill(filled: FilledDatabases, { contents, leftOut }: Filling): Pr
   }
   for (const { collection, beside, documents } of contents.batches())
     filled.ask({ insert: collection, documents }, beside);
-  for (const { name, beside = null, indexes } of made)
-    await makeIndexes(targetOf(beside), { name, as: name }, indexes);
+  for (const { name, beside = null, indexes, options } of made)
+    await makeIndexes(targetOf(beside), { name, as: name }, { indexes, options });
 }

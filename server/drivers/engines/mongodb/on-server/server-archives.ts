@@ -94,9 +94,9 @@ export async function loadArchive(db: Db, open: () => number, { signal, leftOut 
       if (beside !== null) continue;
       await db.collection(LOADING + collection).insertMany(documents.map((each) => deserialize(each, EXACT)));
     }
-    for (const { name, indexes } of made) {
-      const specs = indexes.map(({ ns: _, ...spec }) => spec);
-      await makeIndexes(target, { name, as: LOADING + name }, specs);
+    for (const { name, indexes: all, options } of made) {
+      const indexes = all.map(({ ns: _, ...spec }) => spec);
+      await makeIndexes(target, { name, as: LOADING + name }, { indexes, options });
     }
     await replaceCollections(db, archive, new Set(made.map(({ name }) => name)));
   } finally {
