@@ -254,7 +254,7 @@ async function buildDomains(
   const storage = await storagePart({
     config,
     clock,
-    base,
+    base: { ...base, assertSpace: base.assertObjectSpace },
     isHeld: recoveryHold(base, clock),
     metadataDamage: () => damageIn(config.dataDir),
     points,

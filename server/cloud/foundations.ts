@@ -22,7 +22,7 @@ import { type Metadata, withReserve, withWatchers } from '../metadata/metadata.t
 import { SealedColumnsStore } from '../metadata/secrets/sealed-columns-store.ts';
 import { Secrets } from '../metadata/secrets/secrets-store.ts';
 import { StoreFigures } from '../metadata/store-figures.ts';
-import { Alarms } from '../platform/alarms.ts';
+import { Alarms, assertWritable } from '../platform/alarms.ts';
 import { SweepGuard } from '../platform/background/sweep-guard.ts';
 import { openDataDirectory } from '../platform/data-directory.ts';
 import { DiskSpace } from '../platform/host/disk-space.ts';
@@ -98,16 +98,23 @@ function withBus(stored: Metadata) {
   return { bus, metadata: withWatchers(stored, bus.changed.bind(bus)) };
 }
 
+interface SpaceDeps extends Pick<BuildOptions, 'clock'> {
+  readonly diskSpace: DiskSpace;
+  readonly metadata: Metadata;
+  readonly alarms: Alarms;
+}
+
 /** Undefined: no account keeps to a share of the disk, or none with its objects. */
-function sharesOf(
-  config: Config,
-  { clock, diskSpace, metadata }: Pick<BuildOptions, 'clock'> & { diskSpace: DiskSpace; metadata: Metadata },
-) {
+function sharesOf(config: Config, { clock, diskSpace, metadata, alarms }: SpaceDeps) {
   const percent = ungrantedMemoryOf(config);
-  if (percent === 100) return { diskShares: undefined, objectShares: undefined };
+  // Where objects and their rows are elsewhere, the disk may be full.
+  const isElsewhere = config.metadataUrl !== '' && config.blobsUrl !== '';
+  const mayStore = diskSpace.assertMayStore.bind(diskSpace);
+  const assertObjectSpace = isElsewhere ? () => assertWritable(alarms) : mayStore;
+  if (percent === 100) return { diskShares: undefined, objectShares: undefined, assertObjectSpace };
   const trusted = () => new BillingAccountStore(metadata).trusted();
   const diskShares = new DiskShares({ clock, percent, disk: () => diskSpace.figures, trusted });
-  return { diskShares, objectShares: config.blobsUrl === '' ? diskShares : undefined };
+  return { diskShares, objectShares: config.blobsUrl === '' ? diskShares : undefined, assertObjectSpace };
 }
 
 /** Throws StartupError, or an Error with a one-line message. */
@@ -170,7 +177,7 @@ export async function openFoundations(options: BuildOptions) {
       diskSpace,
       /** Throws `out_of_space` or `read_only` if that many bytes more must not be stored. */
       assertSpace: diskSpace.assertMayStore.bind(diskSpace),
-      ...sharesOf(config, { clock, diskSpace, metadata }),
+      ...sharesOf(config, { clock, diskSpace, metadata, alarms }),
       hostMetrics,
       linkSecret: await secrets.get('links'),
       secrets,
