@@ -62,18 +62,21 @@ export class ResourceSums {
     }
   }
 
-  /** Most expensive first; resources without cost are omitted. */
-  all(): ResourceCost[] {
-    return this.#dearest().map(({ type, id, name, cost, days }) => ({
-      resource_type: type,
-      resource_id: id,
-      name,
-      cost: creditsOf(cost),
-      days: this.#figures([days]),
-    }));
+  /** The `top` most expensive, first the most; resources without cost are omitted. */
+  first(top: number): ResourceCost[] {
+    // Figures of days are made for these alone: thousands of resources of a month are a second of processor.
+    return this.#dearest()
+      .slice(0, top)
+      .map(({ type, id, name, cost, days }) => ({
+        resource_type: type,
+        resource_id: id,
+        name,
+        cost: creditsOf(cost),
+        days: this.#figures([days]),
+      }));
   }
 
-  /** Sum of all() without the first `top`. */
+  /** Sum of all without first(top). */
   others(top: number): { readonly count: number; readonly cost: Figure; readonly days: Figure[] } {
     const rest = this.#dearest().slice(top);
     const cost = rest.reduce((sum, one) => sum + one.cost, 0n);

@@ -93,13 +93,10 @@ export class Reports {
         as_of: formatTime(now),
         total_cost: creditsOf(sums.total),
         dates: sums.dates.map((at) => formatDay(at / DAY_MS)),
-        resources: sums
-          .all()
-          .slice(0, top)
-          .map((one) => {
-            const isDeleted = !present.has(`${one.resource_type} ${one.resource_id}`);
-            return { ...one, is_deleted: isDeleted };
-          }),
+        resources: sums.first(top).map((one) => {
+          const isDeleted = !present.has(`${one.resource_type} ${one.resource_id}`);
+          return { ...one, is_deleted: isDeleted };
+        }),
         others: sums.others(top),
       };
     });
