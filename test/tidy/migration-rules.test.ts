@@ -32,6 +32,7 @@ test('additions are none, nor what is older than clusters', () => {
     "ALTER TABLE notes ADD COLUMN kind TEXT DEFAULT '' NOT NULL, ADD COLUMN other TEXT;",
     'CREATE INDEX notes_size ON notes (size); DROP INDEX notes_text; -- not DROP TABLE',
     'ALTER TABLE notes DROP CONSTRAINT small;',
+    'ALTER INDEX notes_other RENAME TO notes_size;',
   ];
   for (const statement of adding) assert.deepEqual(found({ '0045-a.sql': statement }), [], statement);
   assert.deepEqual(found({ '0044-a.sql': 'DROP TABLE notes;' }), []);

@@ -11,7 +11,8 @@ const PATH = /^server\/metadata\/migrations\/postgresql\/(\d{4})-/;
 const NARROWS = new RegExp(
   [
     String.raw`\bDROP\s+(?:TABLE|COLUMN|VIEW|FUNCTION|DEFAULT)\b`,
-    String.raw`\bRENAME\b`,
+    // No statement of a node names an index.
+    String.raw`(?<!\bALTER\s+INDEX\s+\w+\s+)\bRENAME\b`,
     String.raw`\bSET\s+NOT\s+NULL\b`,
     String.raw`\bALTER\s+COLUMN\s+\w+\s+(?:SET\s+DATA\s+)?TYPE\b`,
     String.raw`\bADD\s+(?:CONSTRAINT|CHECK|UNIQUE|FOREIGN|PRIMARY)\b`,

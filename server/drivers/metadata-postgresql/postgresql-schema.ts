@@ -1,7 +1,7 @@
 /** Brings the schema in PostgreSQL to the newest version. */
 import type { Client } from 'pg';
 import { type AppliedMigration, checksum, pendingMigrations } from '../../metadata/migrate.ts';
-import { postgresqlMigrations } from '../../metadata/migrations/migrations.ts';
+import { type Migration, postgresqlMigrations } from '../../metadata/migrations/migrations.ts';
 
 /**
  * These tables belong to this driver and not to the cloud's rows; they are created before the
@@ -50,6 +50,9 @@ CREATE TABLE IF NOT EXISTS migrations (
   applied_at BIGINT NOT NULL
 )`;
 
+/** A start fails rather than wait longer for users of a table: all other users wait behind it. */
+const LOCK_WAIT_MS = 60_000;
+
 const HAS = `SELECT column_name AS name FROM information_schema.columns
   WHERE table_schema = current_schema() AND table_name = $1`;
 
@@ -81,13 +84,17 @@ function columnsOf(columns: string): [string, string][] {
  * Applies every pending migration in one transaction. `nowMs`: ms since 1970. Rejects with an Error of one
  * line if the database is of a newer version or of another history, and with pg's errors.
  */
-export async function migrateSchema(client: Client, nowMs: number): Promise<void> {
+export async function migrateSchema(
+  client: Client,
+  nowMs: number,
+  migrations: readonly Migration[] = postgresqlMigrations,
+): Promise<void> {
   await inTransaction(client, async () => {
     await client.query(RECORDS);
     const { rows } = await client.query<AppliedMigration>(
       'SELECT number, name, checksum FROM migrations ORDER BY number',
     );
-    for (const migration of pendingMigrations(rows, postgresqlMigrations)) {
+    for (const migration of pendingMigrations(rows, migrations)) {
       await client.query(migration.sql);
       await client.query(
         'INSERT INTO migrations (number, name, checksum, applied_at) VALUES ($1, $2, $3, $4)',
@@ -97,11 +104,13 @@ export async function migrateSchema(client: Client, nowMs: number): Promise<void
   });
 }
 
-/** One process at a time. */
+/** One process at a time, for as long as it takes: an index over many millions of rows takes minutes. */
 async function inTransaction(client: Client, work: () => Promise<unknown>): Promise<void> {
   await client.query('BEGIN');
   try {
+    await client.query('SET LOCAL statement_timeout = 0');
     await client.query(`SELECT pg_advisory_xact_lock(${LOCK})`);
+    await client.query(`SET LOCAL lock_timeout = ${LOCK_WAIT_MS}`);
     await work();
     await client.query('COMMIT');
   } catch (error) {

@@ -1,12 +1,13 @@
-/** The store's own tables, as earlier versions made them. */
+/** Making the schema: the store's own tables, as earlier versions made them, and long migrations. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type pg from 'pg';
+import { postgresqlMigrations } from '../../metadata/migrations/migrations.ts';
 import { operatorPostgresql } from '../../testing/operator-postgresql.ts';
 import type { OperatorServer } from '../../testing/operator-server.ts';
 import { noPostgresql } from '../../testing/postgresql-fixture.ts';
 import { connect } from './connections.ts';
-import { makeStoreTables } from './postgresql-schema.ts';
+import { makeStoreTables, migrateSchema } from './postgresql-schema.ts';
 
 /**
  * Columns that must be given with each new row, as in the first version that had the table. It is never
@@ -70,5 +71,42 @@ describe("the store's tables", { skip: noPostgresql }, () => {
     const byTable = Map.groupBy(required, ({ table_name }) => table_name);
     const found = [...byTable].map(([table, of]) => [table, of.map(({ column_name }) => column_name)]);
     assert.deepEqual(Object.fromEntries(found), REQUIRED);
+  });
+
+  test('while the index of folder sizes is built, other nodes read objects', async () => {
+    await migrateSchema(client, 0);
+    const other = await connect({
+      url: server.url('postgres', 'of-the-operator'),
+      writer: 'y',
+      onEnd: () => {},
+    });
+    try {
+      await other.query('SET statement_timeout = 2000');
+      const { sql = '' } = postgresqlMigrations.find(({ name }) => name === 'folder sizes') ?? {};
+      await client.query('BEGIN');
+      // As far as the index is built, which takes nearly all of its time.
+      await client.query(sql.slice(0, sql.indexOf(';', sql.indexOf('CREATE INDEX'))));
+      assert.deepEqual((await other.query('SELECT id FROM objects')).rows, []);
+      await client.query('ROLLBACK');
+    } finally {
+      await other.end();
+    }
+  });
+
+  test('a migration takes longer than a statement may, and waits for the one of another node', async () => {
+    const sql = 'CREATE TABLE slow (id BIGINT); SELECT pg_sleep(1)';
+    const slow = [...postgresqlMigrations, { number: 9999, name: 'slow', sql }];
+    const url = server.url('postgres', 'of-the-operator');
+    const other = await connect({ url, writer: 'x', onEnd: () => {} });
+    try {
+      for (const node of [client, other]) await node.query('SET statement_timeout = 300');
+      await Promise.all([client, other].map((node) => migrateSchema(node, 0, slow)));
+      await makeStoreTables(other);
+      const { rows } = await client.query("SELECT to_regclass('slow')::text AS name");
+      assert.deepEqual(rows, [{ name: 'slow' }]);
+      await assert.rejects(other.query('SELECT pg_sleep(1)'), /statement timeout/);
+    } finally {
+      await other.end();
+    }
   });
 });

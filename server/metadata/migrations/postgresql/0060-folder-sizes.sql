@@ -1,4 +1,6 @@
--- Names and sizes of live objects are read from the index alone.
+-- Names and sizes of live objects are read from the index alone. The old index goes last: its end alone
+-- keeps other nodes from reading the table.
 
+CREATE INDEX objects_live_sizes ON objects(bucket_id, name) INCLUDE (size_bytes) WHERE current IS NOT NULL;
 DROP INDEX objects_live;
-CREATE INDEX objects_live ON objects(bucket_id, name) INCLUDE (size_bytes) WHERE current IS NOT NULL;
+ALTER INDEX objects_live_sizes RENAME TO objects_live;
