@@ -66,10 +66,12 @@ export class Browsing {
     const { accountId } = principal;
     const { id: bucketId } = await this.#deps.listing.bucketFor(principal, bucketName, prefix);
     const search = asciiLower(query.search ?? '');
+    // A search of a large bucket holds up no sorting of a small one.
+    const key = `${search === '' ? 'sort' : 'find'} ${accountId}`;
     if (sort !== 'name') {
       if (deleted) throw deletedByName();
       const wanted = { bucketId, prefix, search, by: sort, order, limit, cursor };
-      const { items, next } = await this.#turns.walk(accountId, signal, (inTurn) =>
+      const { items, next } = await this.#turns.walk(key, signal, (inTurn) =>
         this.#sorted.page({ ...wanted, inTurn }),
       );
       const entries = items.map((item) =>
@@ -80,7 +82,7 @@ export class Browsing {
     const view = { bucketId, isDeleted: deleted, order };
     const byName = { view, prefix, limit, from: startFrom({ prefix, order, cursor }) };
     if (search === '') return this.#folder(byName);
-    return this.#turns.walk(accountId, signal, (inTurn) => this.#found({ ...byName, inTurn }, search));
+    return this.#turns.walk(key, signal, (inTurn) => this.#found({ ...byName, inTurn }, search));
   }
 
   async #folder({ view, prefix, limit, from: start }: ByName): Promise<Page> {

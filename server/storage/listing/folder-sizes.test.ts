@@ -3,11 +3,13 @@ import { after, before, test } from 'node:test';
 import fc from 'fast-check';
 import type { Principal } from '../../calls/principal.ts';
 import type { Reads } from '../../metadata/metadata.ts';
+import { ScanTurns } from '../../platform/concurrency.ts';
 import { isAppError } from '../../platform/errors.ts';
 import { by } from '../../testing/account-fixture.ts';
 import { cases } from '../../testing/cases.ts';
 import { openStorageFixture, type StorageFixture } from '../../testing/storage-fixture.ts';
 import { BrowseSql } from './browse-sql.ts';
+import { Browsing } from './browsing.ts';
 import { FolderSizes } from './folder-sizes.ts';
 
 let fixture: StorageFixture;
@@ -152,4 +154,52 @@ test('of many calls of many accounts, one reads in a turn of the event loop', as
   isOver = true;
   assert.equal(most, 1);
   assert.ok(turns >= 6 * 13, `${turns} turns`);
+});
+
+test('a search without an end holds up neither the size of a folder nor a sorted page', async () => {
+  await fixture.buckets.create(by(owner), { name: 'aside' });
+  for (const name of ['f/a', 'f/b']) await fixture.put(owner, 'aside', { name, bytes: Buffer.alloc(3) });
+  const { listing, accessTimes } = fixture;
+  const left = new AbortController();
+  /** It searches the same names again and again. */
+  class Endless extends BrowseSql {
+    override async lastName(): Promise<{ name: string }> {
+      return { name: 'f/' };
+    }
+  }
+  const turns = new ScanTurns();
+  const store = new Endless(fixture.metadata);
+  const browsing = new Browsing({ store, listing, accessTimes, turns });
+  const sizes = new FolderSizes({ store, listing, turns, steady: { now: () => 0 } });
+  const search = browsing.page(owner, 'aside', { prefix: '', search: 'zzz', limit: 5, signal: left.signal });
+  const isLeft = assert.rejects(search, /left/);
+  const others = Promise.all([
+    sizes.of(owner, 'aside', { prefix: 'f/' }),
+    browsing.page(owner, 'aside', { prefix: 'f/', sort: 'size', limit: 5 }),
+  ]);
+  const end = setTimeout(() => left.abort(new Error('left: the others waited')), 10_000);
+  const [size, page] = await others;
+  clearTimeout(end);
+  assert.equal(left.signal.aborted, false, 'they waited for the search');
+  assert.deepEqual([size.size, page.entries.length], [6, 2]);
+  left.abort(new Error('left'));
+  await isLeft;
+});
+
+test('the time that a size spends waiting counts for its limit', async () => {
+  await bigBucket('waited');
+  let now = 0;
+  const turns = new ScanTurns();
+  const { listing } = fixture;
+  const sizes = new FolderSizes({ store: browseSql, listing, turns, steady: { now: () => now } });
+  const [first, second] = await Promise.all([
+    sizes.of(owner, 'waited', { prefix: '' }),
+    sizes.of(owner, 'waited', { prefix: '' }),
+    (async () => {
+      await new Promise(setImmediate);
+      now = 1000;
+    })(),
+  ]);
+  for (const { object_count } of [first, second]) assert.ok(object_count < BIG, `${object_count}`);
+  assert.ok(second.object_count > 0);
 });

@@ -24,7 +24,14 @@ interface Folder {
   readonly signal?: AbortSignal;
 }
 
-/** After this time a call answers with what it has counted. */
+interface Counting {
+  readonly prefix: string;
+  /** Time of `steady` at which it answers. */
+  readonly until: number;
+  readonly inTurn: InTurn;
+}
+
+/** After this time, with that spent waiting, a call answers with what it has counted: a part at least. */
 const LONGEST_MS = 1000;
 
 export class FolderSizes {
@@ -42,24 +49,21 @@ export class FolderSizes {
    */
   async of(principal: Principal, bucketName: string, folder: Folder): Promise<FolderSize> {
     const { prefix, cursor, signal } = folder;
+    const until = this.#deps.steady.now() + LONGEST_MS;
     const bucket = await this.#deps.listing.bucketFor(principal, bucketName, prefix);
     const start = startOf(prefix, 'asc');
     const from = cursor === undefined ? start : { name: decodeCursor(cursor).name, after: true };
     // A forged cursor may begin before the folder.
     const own = from.name.startsWith(prefix) ? from : start;
-    return this.#turns.walk(principal.accountId, signal, (inTurn) =>
-      this.#count(bucket.id, { prefix, inTurn }, own),
+    // Searches of the account hold it up by a read at a time, not until they end.
+    return this.#turns.walk(`sizes ${principal.accountId}`, signal, (inTurn) =>
+      this.#count(bucket.id, { prefix, until, inTurn }, own),
     );
   }
 
-  async #count(
-    bucketId: number,
-    { prefix, inTurn }: { readonly prefix: string; readonly inTurn: InTurn },
-    start: From,
-  ): Promise<FolderSize> {
+  async #count(bucketId: number, { prefix, until, inTurn }: Counting, start: From): Promise<FolderSize> {
     const { store, steady } = this.#deps;
     const end = startOf(prefix, 'desc').name;
-    const until = steady.now() + LONGEST_MS;
     let [objects, size] = [0, 0];
     let from = start;
     for (;;) {
