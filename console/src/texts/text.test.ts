@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { en } from './en/en.ts';
+import { overview } from './en/pages/overview.ts';
 import type { Texts } from './text.ts';
 
 const forms = new Intl.PluralRules('pl');
@@ -31,6 +32,6 @@ test('another language has its own plurals and order of words', () => {
 test('English counts one thing in the singular, and groups thousands as the reader does', () => {
   const grouped = new Intl.NumberFormat(navigator.languages).format(1200);
   assert.deepEqual([0, 1, 1200].map(en.storage.files), ['0 files', '1 file', `${grouped} files`]);
-  assert.equal(en.overview.glance.inBuckets(1), 'in 1 bucket');
+  assert.equal(overview.glance.inBuckets(1), 'in 1 bucket');
   assert.equal(en.administration.damaged(1), '1 is damaged:');
 });

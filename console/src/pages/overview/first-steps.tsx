@@ -14,6 +14,7 @@ import { useQuery } from '@tanstack/react-query';
 import type { ComponentType, ReactNode, SVGProps } from 'react';
 import { Refused } from '../../parts/forms/warning.tsx';
 import { ButtonLink } from '../../parts/tables/links.tsx';
+import { overviewText } from '../../texts/pages/overview-text.ts';
 import { text } from '../../texts/text.ts';
 import { ChooseFiles } from '../../uploads/add-files.tsx';
 import { accessKeysQuery } from '../account/queries.ts';
@@ -50,11 +51,11 @@ export function FirstSteps({ isAdmin, accountId }: FirstStepsProps) {
     <section aria-labelledby="first">
       <Group justify="space-between">
         <Title order={2} id="first">
-          {text.overview.first}
+          {overviewText.first}
         </Title>
         <Group gap="xs">
           <Text size="sm" c="dimmed">
-            {text.overview.doneCount(done, steps.length)}
+            {overviewText.doneCount(done, steps.length)}
           </Text>
           {done > 0 && (
             <>
@@ -64,14 +65,14 @@ export function FirstSteps({ isAdmin, accountId }: FirstStepsProps) {
                 aria-expanded={isOpen}
                 onClick={() => show(isOpen ? 'folded' : 'open')}
               >
-                {isOpen ? text.overview.foldSteps : text.overview.showSteps}
+                {isOpen ? overviewText.foldSteps : overviewText.showSteps}
               </Button>
-              <CloseButton aria-label={text.overview.hideSteps} onClick={() => show('hidden')} />
+              <CloseButton aria-label={overviewText.hideSteps} onClick={() => show('hidden')} />
             </>
           )}
         </Group>
       </Group>
-      <Progress value={(done / steps.length) * 100} size={4} my="xs" aria-label={text.overview.first} />
+      <Progress value={(done / steps.length) * 100} size={4} my="xs" aria-label={overviewText.first} />
       <Refused error={buckets.error} onRetry={() => buckets.refetch()} />
       {isOpen && (
         <ol className={classes.steps}>
@@ -91,7 +92,7 @@ function useSteps(isAdmin: boolean): { readonly steps: readonly Step[]; readonly
   const { data: databases = [], isLoading: readsDatabases } = useQuery(databasesQuery);
   const { data: keys = [], isLoading: readsKeys } = useQuery(accessKeysQuery);
   const { data: points = [], isLoading: readsPoints } = useQuery({ ...pointsQuery, enabled: isAdmin });
-  const { steps } = text.overview;
+  const { steps } = overviewText;
   const all: Step[] = [
     {
       words: steps.upload,
@@ -135,7 +136,7 @@ function useSteps(isAdmin: boolean): { readonly steps: readonly Step[]; readonly
       isDone: points.length > 0,
       action: (
         <ButtonLink to="/recovery" variant="default">
-          {text.overview.openRecovery}
+          {overviewText.openRecovery}
         </ButtonLink>
       ),
     },
@@ -148,11 +149,7 @@ function StepRow({ step: { words, icon: Icon, isDone, action } }: { step: Step }
   return (
     <li className={classes.step} data-done={isDone}>
       <span className={classes.mark}>
-        {isDone ? (
-          <CheckIcon width={18} aria-label={text.overview.isDone} />
-        ) : (
-          <Icon width={20} aria-hidden />
-        )}
+        {isDone ? <CheckIcon width={18} aria-label={overviewText.isDone} /> : <Icon width={20} aria-hidden />}
       </span>
       <div className={classes.words}>
         <Text fw={550}>{words[0]}</Text>
@@ -170,7 +167,7 @@ function ChooseFile() {
     <ChooseFiles>
       {(props) => (
         <Button {...props} variant="default" leftSection={<ArrowUpTrayIcon width={16} />}>
-          {text.overview.chooseFile}
+          {overviewText.chooseFile}
         </Button>
       )}
     </ChooseFiles>

@@ -9,6 +9,7 @@ import { SpendWarning } from '../../parts/spend-warning.tsx';
 import { Figures } from '../../parts/tables/facts.tsx';
 import { AnchorLink } from '../../parts/tables/links.tsx';
 import { accountQuery, statusQuery } from '../../queries.ts';
+import { overviewText } from '../../texts/pages/overview-text.ts';
 import { text } from '../../texts/text.ts';
 import { estimateQuery } from '../billing/queries.ts';
 import { useMonthCost } from '../billing/use-month-cost.ts';
@@ -23,7 +24,7 @@ export function OverviewPage() {
   const { data: account } = useQuery(accountQuery);
   const isAdmin = account?.is_admin === true;
   return (
-    <Page title={account === undefined ? text.overview.title : text.overview.hello(account.username)}>
+    <Page title={account === undefined ? overviewText.title : overviewText.hello(account.username)}>
       <Stack gap={40}>
         <CreditWarning />
         <SpendWarning />
@@ -37,7 +38,7 @@ export function OverviewPage() {
   );
 }
 
-const words = text.overview.glance;
+const words = overviewText.glance;
 const { areas } = text.shell;
 
 /** Faults of the cloud, and obstacles to a full restore; for administrators. */
@@ -46,7 +47,7 @@ function Alerts() {
   const all = status === undefined ? [] : [...status.alarms, ...status.components.recovery.warnings];
   if (all.length === 0) return null;
   return (
-    <Warning title={status?.status === 'degraded' ? text.overview.degraded : text.overview.unprotectedTitle}>
+    <Warning title={status?.status === 'degraded' ? overviewText.degraded : overviewText.unprotectedTitle}>
       <ul className={classes.alarms}>
         {all.map(({ code, detail, fix }) => (
           <li key={code + detail}>
@@ -122,16 +123,16 @@ function CloudStatus({ isAdmin }: { isAdmin: boolean }) {
           <>
             <Group justify="space-between" align="baseline">
               <Title order={2} id="status">
-                {text.overview.status}
+                {overviewText.status}
               </Title>
               <Text size="sm" c="dimmed">
                 {sayState(state, isAdmin ? components.recovery.warnings.length : 0)} · {version}
               </Text>
             </Group>
             <dl className={classes.gauges}>
-              <Gauge label={text.overview.processor} percent={metrics.cpu} />
-              <Gauge label={text.overview.memory} percent={metrics.memory} />
-              <Gauge label={text.overview.disk} percent={metrics.disk} />
+              <Gauge label={overviewText.processor} percent={metrics.cpu} />
+              <Gauge label={overviewText.memory} percent={metrics.memory} />
+              <Gauge label={overviewText.disk} percent={metrics.disk} />
             </dl>
           </>
         )}
@@ -142,8 +143,8 @@ function CloudStatus({ isAdmin }: { isAdmin: boolean }) {
 
 /** `warnings`: problems that would hinder a full restore of this cloud; for administrators. */
 function sayState(state: 'ok' | 'degraded', warnings: number): string {
-  if (state === 'degraded') return text.overview.degraded;
-  return warnings === 0 ? text.overview.healthy : text.overview.unprotected;
+  if (state === 'degraded') return overviewText.degraded;
+  return warnings === 0 ? overviewText.healthy : overviewText.unprotected;
 }
 
 function Gauge({ label, percent }: { label: string; percent: number | null }) {

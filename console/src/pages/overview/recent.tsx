@@ -8,6 +8,7 @@ import { gauge, onSteps, SPANS, spanQuery } from '../../parts/charts/steps.ts';
 import { sayBytes } from '../../parts/say.ts';
 import { AnchorLink } from '../../parts/tables/links.tsx';
 import { DatabaseState, VmState } from '../../parts/tables/state-badge.tsx';
+import { overviewText } from '../../texts/pages/overview-text.ts';
 import { text } from '../../texts/text.ts';
 import { databasesQuery } from '../databases/queries/queries.ts';
 import { vmsQuery } from '../machines/queries.ts';
@@ -15,7 +16,7 @@ import classes from './overview-page.module.css';
 
 /** Maximum number of machines, and of databases, shown. */
 const SHOWN = 5;
-const words = text.overview.recent;
+const words = overviewText.recent;
 
 export function Recent() {
   const { data: machines = [] } = useQuery(vmsQuery);

@@ -7,7 +7,7 @@ import { useCloudForm } from '../../parts/cloud-form.ts';
 import { CallSample } from '../../parts/commands/call-sample.tsx';
 import { CodeLine } from '../../parts/commands/code.tsx';
 import { Refused } from '../../parts/forms/warning.tsx';
-import { scheduleText } from '../../texts/schedule-text.ts';
+import { scheduleText } from '../../texts/pages/schedule-text.ts';
 
 const words = scheduleText.account;
 

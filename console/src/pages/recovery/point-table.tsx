@@ -16,8 +16,8 @@ import { type Column, DataTable } from '../../parts/tables/data-table.tsx';
 import { Facts } from '../../parts/tables/facts.tsx';
 import { StateBadge, type Tone } from '../../parts/tables/state-badge.tsx';
 import { When } from '../../parts/tables/when.tsx';
-import { scheduleText } from '../../texts/schedule-text.ts';
-import { text } from '../../texts/text.ts';
+import { recoveryText } from '../../texts/pages/recovery-text.ts';
+import { scheduleText } from '../../texts/pages/schedule-text.ts';
 import { RECOVERY } from './queries.ts';
 
 const TONES: Readonly<Record<RecoveryPoint['state'], Tone>> = {
@@ -41,18 +41,18 @@ export function PointTable({ points, isBusy }: { points: readonly RecoveryPoint[
   const setOpen = (point?: string) =>
     void navigate({ search: point === undefined ? {} : { point }, replace: true, resetScroll: false });
   const columns: readonly Column<RecoveryPoint>[] = [
-    { name: text.recovery.keeps, cell: (point) => <Made point={point} /> },
-    { name: text.recovery.state, cell: (point) => <State point={point} /> },
-    { name: text.recovery.verified, cell: ({ verified_at: at }) => <When at={at} /> },
-    { name: text.recovery.size, isNumber: true, cell: ({ size_bytes: bytes }) => sayBytes(bytes) },
-    { name: text.recovery.stored, isNumber: true, cell: ({ stored_bytes: bytes }) => sayBytes(bytes) },
+    { name: recoveryText.keeps, cell: (point) => <Made point={point} /> },
+    { name: recoveryText.state, cell: (point) => <State point={point} /> },
+    { name: recoveryText.verified, cell: ({ verified_at: at }) => <When at={at} /> },
+    { name: recoveryText.size, isNumber: true, cell: ({ size_bytes: bytes }) => sayBytes(bytes) },
+    { name: recoveryText.stored, isNumber: true, cell: ({ stored_bytes: bytes }) => sayBytes(bytes) },
     {
-      name: text.recovery.actions,
+      name: recoveryText.actions,
       isActions: true,
       cell: (point) => (
         <Group justify="flex-end" wrap="nowrap" gap="xs">
           <Button size="compact-sm" variant="default" onClick={() => setOpen(point.point_id)}>
-            {text.recovery.details}
+            {recoveryText.details}
           </Button>
           <PointMenu point={point} />
         </Group>
@@ -63,7 +63,7 @@ export function PointTable({ points, isBusy }: { points: readonly RecoveryPoint[
   return (
     <>
       <DataTable columns={columns} rows={points} keyOf={({ point_id: id }) => id} isBusy={isBusy} />
-      <Dialog opened={open !== undefined} onClose={() => setOpen()} title={text.recovery.point} size="xl">
+      <Dialog opened={open !== undefined} onClose={() => setOpen()} title={recoveryText.point} size="xl">
         {open !== undefined && <Details point={open} />}
       </Dialog>
     </>
@@ -88,18 +88,18 @@ function State({ point }: { point: RecoveryPoint }) {
     <Stack gap={4} align="flex-start">
       <StateBadge
         tone={verifying === null ? TONES[state] : 'moving'}
-        word={verifying === null ? text.recovery.states[state] : text.recovery.verifying(sayCount(verifying))}
+        word={verifying === null ? recoveryText.states[state] : recoveryText.verifying(sayCount(verifying))}
       />
       {shown !== null && (
-        <Progress value={shown} size="sm" w="100%" aria-label={text.recovery.taken(sayCount(shown))} />
+        <Progress value={shown} size="sm" w="100%" aria-label={recoveryText.taken(sayCount(shown))} />
       )}
       {reason !== null && <Text size="xs">{reason}</Text>}
       {point.gaps.length > 0 && (
-        <Text size="xs">{text.recovery.lacks(point.gaps.map(({ component }) => component).join(', '))}</Text>
+        <Text size="xs">{recoveryText.lacks(point.gaps.map(({ component }) => component).join(', '))}</Text>
       )}
       {point.deletes_at !== null && (
         <Text size="xs" c="dimmed">
-          {text.recovery.goneAt} <When at={point.deletes_at} />
+          {recoveryText.goneAt} <When at={point.deletes_at} />
         </Text>
       )}
     </Stack>
@@ -113,12 +113,12 @@ function Details({ point }: { point: RecoveryPoint }) {
     <Stack pb="sm">
       <Facts facts={contents.map(([name, count]) => ({ name: sayPart(name), value: sayCount(count) }))} />
       <div>
-        <Text fw={550}>{text.recovery.target}</Text>
+        <Text fw={550}>{recoveryText.target}</Text>
         <span className="mono">{point.target}</span>
       </div>
-      <Parts title={text.recovery.gaps} parts={point.gaps} />
+      <Parts title={recoveryText.gaps} parts={point.gaps} />
       <Parts
-        title={text.recovery.damage}
+        title={recoveryText.damage}
         parts={point.damage.map(({ file, problem, needed_by: of }) => ({
           component: of,
           reason: `${file}: ${problem}`,
@@ -127,11 +127,11 @@ function Details({ point }: { point: RecoveryPoint }) {
       <DrillReport point={point} />
       {SOUND.includes(point.state) && (
         <div>
-          <Text fw={550}>{text.recovery.restore}</Text>
+          <Text fw={550}>{recoveryText.restore}</Text>
           <Text size="sm" c="dimmed" mb="xs">
-            {text.recovery.restoreLead}
+            {recoveryText.restoreLead}
           </Text>
-          <CodeLine value={restore} label={text.recovery.copyRestore} />
+          <CodeLine value={restore} label={recoveryText.copyRestore} />
         </div>
       )}
       {SOUND.includes(point.state) && <AccountForm point={point.point_id} />}
@@ -164,7 +164,7 @@ function DrillReport({ point: { drill, drilling } }: { point: RecoveryPoint }) {
   );
 }
 
-const { parts } = text.recovery;
+const { parts } = recoveryText;
 const sayPart = (name: string) => (name in parts ? parts[name as keyof typeof parts] : name);
 
 type Part = RecoveryPoint['gaps'][number];
@@ -199,47 +199,47 @@ function PointMenu({
     meta: { ...meta, shown: true },
     onSuccess: () => {
       setAsking(false);
-      showDone(text.recovery.deleted, () => undelete.mutate());
+      showDone(recoveryText.deleted, () => undelete.mutate());
     },
   });
   return (
     <>
       <Menu position="bottom-end" withinPortal>
         <Menu.Target>
-          <ActionIcon variant="subtle" color="gray" aria-label={text.recovery.actionsOf(id)}>
+          <ActionIcon variant="subtle" color="gray" aria-label={recoveryText.actionsOf(id)}>
             <EllipsisHorizontalIcon width={20} />
           </ActionIcon>
         </Menu.Target>
         <Menu.Dropdown>
           {state === 'creating' && (
-            <Menu.Item onClick={() => cancel.mutate()}>{text.recovery.cancel}</Menu.Item>
+            <Menu.Item onClick={() => cancel.mutate()}>{recoveryText.cancel}</Menu.Item>
           )}
           {state === 'deleting' && (
-            <Menu.Item onClick={() => undelete.mutate()}>{text.recovery.undelete}</Menu.Item>
+            <Menu.Item onClick={() => undelete.mutate()}>{recoveryText.undelete}</Menu.Item>
           )}
           {[...SOUND, 'damaged'].includes(state) && verifying === null && (
-            <Menu.Item onClick={() => verify.mutate()}>{text.recovery.verify}</Menu.Item>
+            <Menu.Item onClick={() => verify.mutate()}>{recoveryText.verify}</Menu.Item>
           )}
           {[...SOUND, 'damaged'].includes(state) && drilling === null && (
             <Menu.Item onClick={() => drill.mutate()}>{words.begin}</Menu.Item>
           )}
           {state !== 'creating' && state !== 'deleting' && (
             <Menu.Item color="var(--wrong)" onClick={() => setAsking(true)}>
-              {text.recovery.delete}
+              {recoveryText.delete}
             </Menu.Item>
           )}
         </Menu.Dropdown>
       </Menu>
       <Confirm
         isOpen={isAsking}
-        title={text.recovery.deleteAsk(id)}
-        action={text.recovery.delete}
+        title={recoveryText.deleteAsk(id)}
+        action={recoveryText.delete}
         isBusy={remove.isPending}
         error={remove.error}
         onConfirm={() => remove.mutate()}
         onClose={() => setAsking(false)}
       >
-        {text.recovery.deleteLead}
+        {recoveryText.deleteLead}
       </Confirm>
     </>
   );

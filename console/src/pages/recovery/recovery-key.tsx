@@ -7,7 +7,7 @@ import { useCloudForm } from '../../parts/cloud-form.ts';
 import { CodeLine } from '../../parts/commands/code.tsx';
 import { FormModal } from '../../parts/forms/dialog.tsx';
 import { showDone } from '../../parts/notices.tsx';
-import { text } from '../../texts/text.ts';
+import { recoveryText } from '../../texts/pages/recovery-text.ts';
 import { RECOVERY } from './queries.ts';
 
 interface RecoveryKeyProps {
@@ -25,17 +25,17 @@ export function RecoveryKey({ isTaken, isPart = false }: RecoveryKeyProps) {
     invalidates: [RECOVERY],
     onDone: () => {
       close();
-      showDone(text.recovery.proved);
+      showDone(recoveryText.proved);
     },
   });
   const close = () => {
     show.reset();
     form.set({ recovery_key: '' });
   };
-  const { keyNone, keyTaken, keyNotTaken } = text.recovery;
+  const { keyNone, keyTaken, keyNotTaken } = recoveryText;
   return (
     <section>
-      {!isPart && <Title order={2}>{text.recovery.key}</Title>}
+      {!isPart && <Title order={2}>{recoveryText.key}</Title>}
       {(!isPart || isTaken === null) && (
         <Text c="dimmed" mb="sm" size={isPart ? 'sm' : 'md'}>
           {isTaken === null ? keyNone : isTaken ? keyTaken : keyNotTaken}
@@ -44,21 +44,21 @@ export function RecoveryKey({ isTaken, isPart = false }: RecoveryKeyProps) {
       {isTaken === false && (
         // Not disabled, because focus must return to it after the dialog.
         <Button variant="default" onClick={() => show.mutate()}>
-          {text.recovery.showKey}
+          {recoveryText.showKey}
         </Button>
       )}
       <FormModal
         isOpen={show.isSuccess}
-        title={text.recovery.key}
-        action={text.recovery.prove}
+        title={recoveryText.key}
+        action={recoveryText.prove}
         form={form}
         isIncomplete={form.values.recovery_key === ''}
         onClose={close}
       >
-        <Text size="sm">{text.recovery.keyLead}</Text>
-        <CodeLine value={show.data?.recovery_key ?? ''} label={text.recovery.copyKey} />
+        <Text size="sm">{recoveryText.keyLead}</Text>
+        <CodeLine value={show.data?.recovery_key ?? ''} label={recoveryText.copyKey} />
         <TextInput
-          label={text.recovery.proof}
+          label={recoveryText.proof}
           spellCheck={false}
           autoComplete="off"
           // Its error is announced, so it is not shown at the field.

@@ -12,6 +12,7 @@ import { Empty, Loaded, Page } from '../../parts/page.tsx';
 import { sayBytes, sayCount } from '../../parts/say.ts';
 import { Figures } from '../../parts/tables/facts.tsx';
 import { When } from '../../parts/tables/when.tsx';
+import { recoveryText } from '../../texts/pages/recovery-text.ts';
 import { text } from '../../texts/text.ts';
 import { PointTable } from './point-table.tsx';
 import { isBusy, pointsQuery, RECOVERY, statusQuery } from './queries.ts';
@@ -32,7 +33,7 @@ export function RecoveryPage() {
     mutationFn: () => cloud.checkRecoveryTarget(),
     meta,
     onSuccess: ({ points: found, freed_bytes: freed }) =>
-      showDone(text.recovery.checked(found, sayBytes(freed))),
+      showDone(recoveryText.checked(found, sayBytes(freed))),
   });
   const isTaking = points.data?.some(({ state }) => state === 'creating') ?? false;
   const takeButton = (
@@ -42,13 +43,13 @@ export function RecoveryPage() {
   );
   const checkButton = (
     <Button variant="default" loading={check.isPending} onClick={() => check.mutate()}>
-      {text.recovery.check}
+      {recoveryText.check}
     </Button>
   );
   return (
     <Page
-      title={text.recovery.title}
-      lead={text.recovery.lead}
+      title={recoveryText.title}
+      lead={recoveryText.lead}
       actions={
         <>
           {points.data?.length !== 0 && checkButton}
@@ -61,8 +62,8 @@ export function RecoveryPage() {
         <Loaded query={points}>
           {(all) =>
             all.length === 0 ? (
-              <Empty icon={LifebuoyIcon} title={text.recovery.none} action={takeButton}>
-                {text.recovery.noneLead}
+              <Empty icon={LifebuoyIcon} title={recoveryText.none} action={takeButton}>
+                {recoveryText.noneLead}
               </Empty>
             ) : (
               <PointTable points={all.toReversed()} isBusy={all.some(isBusy)} />
@@ -80,13 +81,13 @@ function Readiness({ status }: { status: Status }) {
   return (
     <Stack>
       {status.warnings.length > 0 && (
-        <Warning title={text.recovery.warnings}>
+        <Warning title={recoveryText.warnings}>
           <Stack gap="xs">
             {status.warnings.map(({ code, detail, fix }) => (
               <div key={code}>
                 <Prose>{detail}</Prose>.
                 <br />
-                {text.recovery.fix}: <span className="mono">{fix}</span>
+                {recoveryText.fix}: <span className="mono">{fix}</span>
               </div>
             ))}
           </Stack>
@@ -95,12 +96,12 @@ function Readiness({ status }: { status: Status }) {
       {status.points > 0 && (
         <Figures
           figures={[
-            { name: text.recovery.newest, value: <When at={status.newest_at} /> },
-            { name: text.recovery.verified, value: <When at={status.verified_at} /> },
-            { name: text.recovery.points, value: sayCount(status.points) },
+            { name: recoveryText.newest, value: <When at={status.newest_at} /> },
+            { name: recoveryText.verified, value: <When at={status.verified_at} /> },
+            { name: recoveryText.points, value: sayCount(status.points) },
             ...(status.free_bytes === null
               ? []
-              : [{ name: text.recovery.free, value: sayBytes(status.free_bytes) }]),
+              : [{ name: recoveryText.free, value: sayBytes(status.free_bytes) }]),
           ]}
         />
       )}

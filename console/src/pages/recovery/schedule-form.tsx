@@ -10,7 +10,7 @@ import { Refused } from '../../parts/forms/warning.tsx';
 import { showDone } from '../../parts/notices.tsx';
 import { type Column, DataTable } from '../../parts/tables/data-table.tsx';
 import { When } from '../../parts/tables/when.tsx';
-import { scheduleText as words } from '../../texts/schedule-text.ts';
+import { scheduleText as words } from '../../texts/pages/schedule-text.ts';
 import { RECOVERY, retentionQuery } from './queries.ts';
 
 type Rule = keyof RecoverySchedule['keep'];

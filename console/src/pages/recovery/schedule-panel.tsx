@@ -9,7 +9,7 @@ import { Warning } from '../../parts/forms/warning.tsx';
 import { Loaded } from '../../parts/page.tsx';
 import { Facts } from '../../parts/tables/facts.tsx';
 import { When } from '../../parts/tables/when.tsx';
-import { scheduleText as words } from '../../texts/schedule-text.ts';
+import { scheduleText as words } from '../../texts/pages/schedule-text.ts';
 import { scheduleQuery } from './queries.ts';
 import classes from './recovery.module.css';
 import { RecoveryKey } from './recovery-key.tsx';

@@ -10,10 +10,10 @@ import { cloud } from '../../cloud.ts';
 import { useCloudForm } from '../../parts/cloud-form.ts';
 import { Refused } from '../../parts/forms/warning.tsx';
 import { AnchorLink } from '../../parts/tables/links.tsx';
-import { text } from '../../texts/text.ts';
+import { linksText } from '../../texts/pages/links-text.ts';
 import { SignInLayout } from './sign-in-pages.tsx';
 
-const words = text.signIn.confirm;
+const words = linksText.confirm;
 
 export function ConfirmEmailPage() {
   const [token] = useState(() => new URLSearchParams(location.hash.slice(1)).get('token') ?? '');

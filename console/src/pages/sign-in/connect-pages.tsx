@@ -14,11 +14,12 @@ import { Refused, Warning } from '../../parts/forms/warning.tsx';
 import { Facts } from '../../parts/tables/facts.tsx';
 import { AnchorLink } from '../../parts/tables/links.tsx';
 import { accountQuery } from '../../queries.ts';
+import { linksText } from '../../texts/pages/links-text.ts';
 import { text } from '../../texts/text.ts';
 import { KEY_TERMS } from '../account/key-terms.ts';
 import { SignInLayout } from './sign-in-pages.tsx';
 
-const words = text.signIn.connect;
+const words = linksText.connect;
 const DAY = 86_400;
 /** Must match the server: the loopback address as a number, never a name. */
 const LOOPBACK = /^http:\/\/(?:127\.0\.0\.1|\[::1\]):[1-9]\d{0,4}\/callback$/;

@@ -8,11 +8,12 @@ import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { cloud } from '../../cloud.ts';
 import { AnchorLink } from '../../parts/tables/links.tsx';
+import { linksText } from '../../texts/pages/links-text.ts';
 import { text } from '../../texts/text.ts';
 import { MailForm } from './mail-form.tsx';
 import { indexQuery, SignInLayout } from './sign-in-pages.tsx';
 
-const words = text.signIn.forgotten;
+const words = linksText.forgotten;
 
 export function ForgotPage() {
   const index = useQuery(indexQuery);

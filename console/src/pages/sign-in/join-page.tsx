@@ -11,11 +11,12 @@ import type { ShownInvitation } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
 import { Refused } from '../../parts/forms/warning.tsx';
 import { AnchorLink } from '../../parts/tables/links.tsx';
+import { linksText } from '../../texts/pages/links-text.ts';
 import { text } from '../../texts/text.ts';
 import { ACCOUNT_FIELDS, CredentialsForm } from './sign-in-form.tsx';
 import { SignInLayout, useEnter } from './sign-in-pages.tsx';
 
-const words = text.signIn.join;
+const words = linksText.join;
 
 /** Empty: the URL has none, for example after reloading. */
 function readToken(): string {

@@ -10,10 +10,11 @@ import { cloud } from '../../cloud.ts';
 import { useCloudForm } from '../../parts/cloud-form.ts';
 import { Refused, Warning } from '../../parts/forms/warning.tsx';
 import { AnchorLink } from '../../parts/tables/links.tsx';
+import { linksText } from '../../texts/pages/links-text.ts';
 import { text } from '../../texts/text.ts';
 import { SignInLayout, useEnter } from './sign-in-pages.tsx';
 
-const words = text.signIn.reset;
+const words = linksText.reset;
 
 /** Empty: the URL has none, for example after reloading. */
 function readToken(): string {

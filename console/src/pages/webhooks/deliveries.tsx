@@ -10,10 +10,10 @@ import { showDone } from '../../parts/notices.tsx';
 import { Loaded } from '../../parts/page.tsx';
 import { type Column, DataTable } from '../../parts/tables/data-table.tsx';
 import { When } from '../../parts/tables/when.tsx';
-import { text } from '../../texts/text.ts';
+import { webhooksText } from '../../texts/pages/webhooks-text.ts';
 import { deliveriesQuery, STATES, type StateFilter } from './queries.ts';
 
-const words = text.webhooks;
+const words = webhooksText;
 const COLORS = { delivered: 'teal', pending: 'blue', failed: 'red' };
 interface DeliveriesProps {
   readonly id: string;
@@ -141,20 +141,20 @@ function DeliveryDetails({ delivery }: { delivery: WebhookDelivery }) {
         <span className="mono">{eventId}</span>
         {reason !== null && `: ${reason}`}
       </Text>
-      <CodeLine value={JSON.stringify(payload, null, 2)} label={text.webhooks.copyPayload} />
+      <CodeLine value={JSON.stringify(payload, null, 2)} label={webhooksText.copyPayload} />
       {attempts.map((attempt) => (
         <Stack key={attempt.at} gap={4}>
           <Text size="sm">
             <When at={attempt.at} />: {sayAttempt(attempt)}
           </Text>
           {attempt.response !== null && attempt.response !== '' && (
-            <CodeLine value={attempt.response} label={text.webhooks.copyResponse} />
+            <CodeLine value={attempt.response} label={webhooksText.copyResponse} />
           )}
         </Stack>
       ))}
       {next !== null && attempts.length > 0 && (
         <Text size="sm" c="dimmed">
-          {text.webhooks.nextAttempt} <When at={next} />.
+          {webhooksText.nextAttempt} <When at={next} />.
         </Text>
       )}
     </Stack>
@@ -162,5 +162,5 @@ function DeliveryDetails({ delivery }: { delivery: WebhookDelivery }) {
 }
 
 function sayAttempt({ error, status, duration_ms: ms }: Attempt): string {
-  return error ?? text.webhooks.answered(String(status), String(ms));
+  return error ?? webhooksText.answered(String(status), String(ms));
 }

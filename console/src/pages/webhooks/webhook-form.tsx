@@ -8,10 +8,10 @@ import { useCloudForm } from '../../parts/cloud-form.ts';
 import { CallSample } from '../../parts/commands/call-sample.tsx';
 import { FormModal } from '../../parts/forms/dialog.tsx';
 import { accountQuery } from '../../queries.ts';
-import { text } from '../../texts/text.ts';
+import { webhooksText } from '../../texts/pages/webhooks-text.ts';
 import { webhooksQuery } from './queries.ts';
 
-const words = text.webhooks;
+const words = webhooksText;
 const EVENTS = [
   ...['*', 'bucket.objects_expired', 'credits.low', 'credits.exhausted', 'credits.restored'],
   ...['billing.spend_warning', 'billing.spend_cap_reached', 'billing.spend_cap_lifted'],

@@ -7,11 +7,11 @@ import { useState } from 'react';
 import type { Webhook } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
 import { Confirm } from '../../parts/forms/dialog.tsx';
-import { text } from '../../texts/text.ts';
+import { webhooksText } from '../../texts/pages/webhooks-text.ts';
 import { webhooksQuery } from './queries.ts';
 import { WebhookForm } from './webhook-form.tsx';
 
-const words = text.webhooks;
+const words = webhooksText;
 
 interface WebhookMenuProps {
   readonly webhook: Webhook;

@@ -12,13 +12,14 @@ import { Dialog } from '../../parts/forms/dialog.tsx';
 import { Empty, Loaded, Page } from '../../parts/page.tsx';
 import { type Column, DataTable } from '../../parts/tables/data-table.tsx';
 import { When } from '../../parts/tables/when.tsx';
+import { webhooksText } from '../../texts/pages/webhooks-text.ts';
 import { text } from '../../texts/text.ts';
 import { Deliveries } from './deliveries.tsx';
 import { type StateFilter, secretQuery, webhooksQuery } from './queries.ts';
 import { WebhookForm } from './webhook-form.tsx';
 import { WebhookMenu } from './webhook-menu.tsx';
 
-const words = text.webhooks;
+const words = webhooksText;
 
 export function WebhooksPage() {
   const webhooks = useQuery(webhooksQuery);
@@ -34,7 +35,7 @@ export function WebhooksPage() {
     </Button>
   );
   return (
-    <Page title={words.title} lead={words.lead} actions={create}>
+    <Page title={text.webhooks.title} lead={words.lead} actions={create}>
       <Loaded query={webhooks}>
         {(all) =>
           all.length === 0 ? (
@@ -108,21 +109,21 @@ function Secret({ id }: { id: string }) {
   });
   return (
     <Stack pb="sm">
-      <Text size="sm">{text.webhooks.secretLead}</Text>
+      <Text size="sm">{webhooksText.secretLead}</Text>
       <Loaded query={secret}>
         {({ secret: value, previous_expires_at: ends }) => (
           <>
-            <CodeLine value={value} label={text.webhooks.copySecret} />
+            <CodeLine value={value} label={webhooksText.copySecret} />
             {ends !== null && (
               <Text size="sm">
-                {text.webhooks.previousSigns} <When at={ends} />.
+                {webhooksText.previousSigns} <When at={ends} />.
               </Text>
             )}
           </>
         )}
       </Loaded>
       <Text size="sm" c="dimmed">
-        {text.webhooks.rotateLead}
+        {webhooksText.rotateLead}
       </Text>
       <Group gap="xs">
         <Button
@@ -130,7 +131,7 @@ function Secret({ id }: { id: string }) {
           loading={rotate.isPending && rotate.variables > 0}
           onClick={() => rotate.mutate(OVERLAP_SECONDS)}
         >
-          {text.webhooks.rotate}
+          {webhooksText.rotate}
         </Button>
         <Button
           variant="default"
@@ -138,7 +139,7 @@ function Secret({ id }: { id: string }) {
           loading={rotate.isPending && rotate.variables === 0}
           onClick={() => rotate.mutate(0)}
         >
-          {text.webhooks.rotateNow}
+          {webhooksText.rotateNow}
         </Button>
       </Group>
     </Stack>

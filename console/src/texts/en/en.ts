@@ -1,13 +1,12 @@
 /**
- * Every text of the console, in English. Counts are passed as numbers, because languages have
- * different plural forms.
+ * The texts of the first load, in English; those of single pages are in `pages/`. Counts are passed as
+ * numbers, because languages have different plural forms.
  */
 import { account } from './account.ts';
 import { administration } from './administration.ts';
 import { billing } from './billing.ts';
 import { databases } from './databases/databases.ts';
 import { machines } from './machines.ts';
-import { overview } from './overview.ts';
 import { recovery } from './recovery.ts';
 import { shell } from './shell.ts';
 import { signIn } from './sign-in.ts';
@@ -24,7 +23,6 @@ export const en = {
   databases,
   signIn,
   machines,
-  overview,
   recovery,
   shell,
   storage,

@@ -1,5 +1,5 @@
-/** Signing in and signing up. */
-import { count, counted } from './counted.ts';
+/** Signing in and signing up; pages that links open have theirs in `pages/links.ts`. */
+import { count } from './counted.ts';
 
 export const signIn = {
   signIn: 'Sign in',
@@ -39,14 +39,6 @@ export const signIn = {
   forgot: 'Forgot your password?',
   forgotLead: 'Ask the administrator of this cloud for a link to set a new one.',
   forgotOperator: 'If you run this cloud, run this command on its host. It prints the link:',
-  forgotten: {
-    lead: 'You get a mail with a link to set a new one.',
-    send: 'Send the link',
-    sent: 'Look into your mailbox',
-    sentLead: (email: string) => `If an account has confirmed ${email}, a link is on its way there.`,
-    sentNote:
-      'It can be used once, within an hour. If no mail comes, ask the administrator of this cloud for a link.',
-  },
   byDomain: {
     lead: (domains: readonly string[]) =>
       `With an e-mail address of ${domains.join(' or ')}. You get a mail with a link that creates your account.`,
@@ -54,80 +46,7 @@ export const signIn = {
     sent: 'Look into your mailbox',
     sentLead: (email: string) => `A link is on its way to ${email}. It can be used once, within a day.`,
   },
-  confirm: {
-    title: 'Confirm your e-mail address',
-    lead: 'A forgotten password is then set anew by mail.',
-    confirm: 'Confirm',
-    done: 'The address is confirmed',
-    doneLead: (email: string, name: string) => `${email} is the address of ${name}.`,
-    incomplete: 'This link is incomplete',
-    incompleteLead: 'Open it again from your mail. If you have used it already, all is done.',
-    goOn: 'Open the console',
-  },
   haveAccount: 'Already have an account?',
   needsSetup: 'This cloud has no administrator yet',
   needsSetupLead: 'Run this command on the host. It prints a link to create one:',
-  reset: {
-    title: 'Set a new password',
-    lead: 'The link that you opened can be used once.',
-    incomplete: 'This link is incomplete',
-    incompleteLead:
-      'Open it again from where you received it. If you have used it already, sign in with your new password.',
-    password: 'New password',
-    again: 'New password, again',
-    differ: 'The passwords differ.',
-    linkEnded: 'If you set a password with this link, sign in with it. Otherwise ask for another link.',
-    save: 'Set password',
-    done: 'The password is set',
-    doneLead: (name: string) => `You are signed in as ${name}.`,
-    signIn: (name: string) => `Sign in with it as ${name}.`,
-    ended: (sessions: number) =>
-      sessions === 0
-        ? 'There were no sessions to end.'
-        : `${counted(sessions, 'session was', 'sessions were')} ended.`,
-    kept: (keys: number) =>
-      keys === 0
-        ? 'The account has no API keys.'
-        : `${counted(keys, 'API key still works', 'API keys still work')}. If someone else may know one, revoke it.`,
-    showKeys: 'Show API keys',
-    goOn: 'Open the console',
-  },
-  join: {
-    title: 'Create your account',
-    lead: 'You were invited to this cloud. Choose a password that only you know.',
-    named: 'Your user name:',
-    until: (time: string) => `The account is open until ${time} (UTC).`,
-    join: 'Create account',
-    ended: 'This invitation does not work',
-    endedLead: 'It was used or revoked, or it has expired.',
-    incomplete: 'This link is incomplete',
-    incompleteLead: 'Open it again from where you received it. If you have used it already, sign in.',
-  },
-  connect: {
-    title: 'Let a program sign in?',
-    lead: 'It gets its own access key, which you can revoke at any time.',
-    incomplete:
-      'This address is incomplete. Run the program again, and open the whole address that it prints.',
-    haveCode: 'Enter a code instead',
-    codeTitle: 'Enter the code',
-    codeLead: 'The program that you started shows a code.',
-    code: 'Code',
-    go: 'Continue',
-    program: 'Calls itself',
-    address: 'Address',
-    account: 'Signs in as',
-    all: 'It will have all the rights of your account.',
-    allAdmin: 'It will have all the rights of your account, including those of an administrator.',
-    term: 'The key expires',
-    sureLocal: 'Allow this only if you started it on this computer just now.',
-    sureRemote:
-      'Allow this only if you started it yourself just now. If someone else sent you the code, refuse.',
-    refuse: 'Refuse',
-    allow: 'Allow',
-    done: 'The program is signed in',
-    refused: 'The program was refused',
-    failed: 'The program is not signed in',
-    close: 'You can close this window. The program says more.',
-    keys: 'Show my access keys',
-  },
 };

@@ -1,4 +1,4 @@
-import { count, counted } from './counted.ts';
+import { count, counted } from '../counted.ts';
 
 export const overview = {
   title: 'Overview',

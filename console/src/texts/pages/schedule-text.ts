@@ -1,4 +1,4 @@
 /** The texts of the recovery schedule, loaded with its page. */
-import { schedule } from './en/schedule.ts';
+import { schedule } from '../en/pages/schedule.ts';
 
 export const scheduleText = schedule;
