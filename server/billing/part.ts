@@ -101,7 +101,7 @@ export async function openBilling({ clock, log, base, builtIn }: BillingDeps) {
   const usage = new Usage({ store: usageStore, steady });
   const spendable = new Spendable({ ...shared, rating });
   const holds = new Holds({ ...shared, spendable, store: usageStore });
-  base.objectShares?.count(() => accounts.storedBytes());
+  base.objectShares?.count(() => accounts.storedBytes(), { isObjects: true });
   const quotas = new Quotas({ store: catalog, bus, ages, diskShares: base.objectShares });
   const caps = new SpendCaps({ ...shared, metadata, rating });
   const credit = new Credit({ accounts, spendable, checks, caps });

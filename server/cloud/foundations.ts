@@ -98,22 +98,25 @@ function withBus(stored: Metadata) {
   return { bus, metadata: withWatchers(stored, bus.changed.bind(bus)) };
 }
 
-interface SpaceDeps extends Pick<BuildOptions, 'clock'> {
+interface SpaceDeps extends Pick<BuildOptions, 'clock' | 'log'> {
   readonly diskSpace: DiskSpace;
   readonly metadata: Metadata;
   readonly alarms: Alarms;
 }
 
 /** Undefined: no account keeps to a share of the disk, or none with its objects. */
-function sharesOf(config: Config, { clock, diskSpace, metadata, alarms }: SpaceDeps) {
+function sharesOf(config: Config, { clock, log, diskSpace, metadata, alarms }: SpaceDeps) {
   const percent = ungrantedMemoryOf(config);
   // Where objects and their rows are elsewhere, the disk may be full.
   const isElsewhere = config.metadataUrl !== '' && config.blobsUrl !== '';
   const mayStore = diskSpace.assertMayStore.bind(diskSpace);
   const assertObjectSpace = isElsewhere ? () => assertWritable(alarms) : mayStore;
   if (percent === 100) return { diskShares: undefined, objectShares: undefined, assertObjectSpace };
-  const trusted = () => new BillingAccountStore(metadata).trusted();
-  const diskShares = new DiskShares({ clock, percent, disk: () => diskSpace.figures, trusted });
+  const accounts = new BillingAccountStore(metadata);
+  const trusted = () => accounts.trusted();
+  const onError = (error: unknown) =>
+    log.error({ err: error }, 'counting what accounts hold on the disk failed');
+  const diskShares = new DiskShares({ clock, percent, disk: () => diskSpace.figures, trusted, onError });
   return { diskShares, objectShares: config.blobsUrl === '' ? diskShares : undefined, assertObjectSpace };
 }
 
@@ -177,7 +180,7 @@ export async function openFoundations(options: BuildOptions) {
       diskSpace,
       /** Throws `out_of_space` or `read_only` if that many bytes more must not be stored. */
       assertSpace: diskSpace.assertMayStore.bind(diskSpace),
-      ...sharesOf(config, { clock, diskSpace, metadata, alarms }),
+      ...sharesOf(config, { clock, log: options.log, diskSpace, metadata, alarms }),
       hostMetrics,
       linkSecret: await secrets.get('links'),
       secrets,

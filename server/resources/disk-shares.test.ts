@@ -15,7 +15,11 @@ function open(percent = 50) {
     looks++;
     return new Set([TRUSTED]);
   };
-  const shares = new DiskShares({ clock, percent, disk: () => disk, trusted });
+  const errors: unknown[] = [];
+  const onError = (error: unknown) => void errors.push(error);
+  const shares = new DiskShares({ clock, percent, disk: () => disk, trusted, onError });
+  const objects = new Map<number, number>();
+  shares.count(() => objects, { isObjects: true });
   const kinds = [new Map<number, number>(), new Map<number, number>(), new Map<number, number>()];
   for (const kind of kinds) shares.count(() => kind);
   /** Later, when what all hold is counted again. */
@@ -23,17 +27,18 @@ function open(percent = 50) {
     clock.advance(5000);
     return [...(await shares.over())];
   };
-  return { clock, disk, shares, kinds, over, looks: () => looks };
+  return { clock, disk, shares, objects, kinds, over, errors, looks: () => looks };
 }
 
 const refused = (work: Promise<void>) => assert.rejects(work, (error) => isAppError(error, 'out_of_space'));
 
 test('objects, databases and machines of an account count together once the disk fills', async () => {
-  const { disk, shares, kinds, over, looks } = open();
+  const { disk, shares, objects, kinds, over, looks } = open();
   for (const kind of kinds) {
     kind.set(ATTACKER, 5 * GIB);
     kind.set(TRUSTED, 10 * GIB);
   }
+  objects.set(ATTACKER, GIB);
   kinds[0]?.set(VICTIM, GIB);
   assert.deepEqual(await over(), []);
   await shares.assertMayGrow(ATTACKER, GIB);
@@ -42,8 +47,11 @@ test('objects, databases and machines of an account count together once the disk
   // Each may hold a quarter of half of the disk: 12.5 GB.
   disk.freeBytes = 49 * GIB;
   assert.deepEqual(await over(), [ATTACKER]);
+  await assert.rejects(shares.assertRoom(ATTACKER, 1), ({ message }: Error) => {
+    return /your objects, databases and machines take 16\.0 of the 12\.5 GB/.test(message);
+  });
   await assert.rejects(shares.assertMayGrow(ATTACKER, 1), ({ message }: Error) => {
-    return /your objects, databases and machines take 15\.0 of the 12\.5 GB/.test(message);
+    return /your databases and machines take 15\.0 of the 12\.5 GB/.test(message);
   });
   await shares.assertMayGrow(VICTIM, GIB);
   await shares.assertMayGrow(TRUSTED, 20 * GIB);
@@ -97,4 +105,42 @@ test('with 100 percent nobody keeps to a share', async () => {
   kinds[0]?.set(ATTACKER, 90 * GIB);
   assert.deepEqual(await over(), []);
   await shares.assertMayGrow(ATTACKER, GIB);
+});
+
+test('copies of objects, which share their bytes, stop more objects and nothing else', async () => {
+  const { disk, shares, objects, kinds, over } = open();
+  disk.freeBytes = 49 * GIB;
+  for (const id of [ATTACKER, 10, 11, 12]) objects.set(id, 50 * GIB);
+  kinds[0]?.set(ATTACKER, 2 * GIB);
+  assert.deepEqual(await over(), []);
+  await shares.assertMayGrow(ATTACKER, GIB);
+  await refused(shares.assertRoom(ATTACKER, 1));
+});
+
+test('objects count once they are stored', async () => {
+  const { disk, shares } = open();
+  disk.freeBytes = 49 * GIB;
+  shares.stored(ATTACKER, 12 * GIB);
+  await shares.assertRoom(ATTACKER, 2 * GIB);
+  shares.stored(ATTACKER, 12 * GIB);
+  shares.stored(TRUSTED, 12 * GIB);
+  await refused(shares.assertRoom(ATTACKER, GIB));
+  await shares.assertRoom(TRUSTED, GIB);
+  await shares.assertMayGrow(ATTACKER, GIB);
+});
+
+test('a kind that fails keeps its last figures, and the others are counted', async () => {
+  const { disk, shares, kinds, over, errors } = open();
+  disk.freeBytes = 49 * GIB;
+  let isBroken = false;
+  shares.count(async () => {
+    if (isBroken) throw new Error('ENOENT');
+    return new Map([[ATTACKER, 13 * GIB]]);
+  });
+  assert.deepEqual(await over(), [ATTACKER]);
+  isBroken = true;
+  kinds[0]?.set(VICTIM, 13 * GIB);
+  assert.deepEqual(await over(), [VICTIM, ATTACKER]);
+  await refused(shares.assertRoom(ATTACKER, 1));
+  assert.match(String(errors[0]), /ENOENT/);
 });

@@ -2,6 +2,10 @@
  * While the host's disk fills, accounts without granted credits keep to a share of it with all that they have
  * on it: objects, databases, machines. Quotas count what may be written, and this what is. So the account
  * that grows is refused first, and others still have room.
+ *
+ * Objects count by their sizes, though copies of one share its bytes: to sum each content once would read all
+ * versions of all accounts. So that nobody's copies pause machines, objects count for more objects only. An
+ * account may so have its share in objects, and then again in databases and machines.
  */
 import type { Awaitable } from '../metadata/metadata.ts';
 import type { Clock } from '../platform/clock.ts';
@@ -24,6 +28,14 @@ export interface DiskSharesDeps {
   readonly disk: () => SharedDisk;
   /** Ids of the accounts to which this does not apply. */
   readonly trusted: () => Promise<ReadonlySet<number>>;
+  /** A kind could not be counted, and has its last figures. */
+  readonly onError: (error: unknown) => void;
+}
+
+interface Kind {
+  readonly read: HeldBytes;
+  readonly isObjects: boolean;
+  last: ReadonlyMap<number, number>;
 }
 
 const GIB = 2 ** 30;
@@ -47,11 +59,13 @@ interface Look {
   readonly trusted: ReadonlySet<number>;
   /** Bytes of accounts that are not trusted, with those admitted since. */
   readonly held: Map<number, number>;
+  /** The same without objects. */
+  readonly others: Map<number, number>;
 }
 
 export class DiskShares {
   readonly #deps: DiskSharesDeps;
-  readonly #kinds: HeldBytes[] = [];
+  readonly #kinds: Kind[] = [];
   #look: Look | undefined;
   #looking: Promise<Look> | undefined;
 
@@ -60,44 +74,47 @@ export class DiskShares {
   }
 
   /** Counts one more kind of thing. */
-  count(kind: HeldBytes): void {
-    this.#kinds.push(kind);
+  count(read: HeldBytes, { isObjects = false } = {}): void {
+    this.#kinds.push({ read, isObjects, last: new Map() });
   }
 
-  /** Accounts whose things may not grow for now: they hold more than their share. */
+  /** Accounts whose databases and machines may not grow for now: these take more than their share. */
   async over(): Promise<ReadonlySet<number>> {
     const shares = this.#shares(0);
     if (shares === null) return NOBODY;
-    const { held } = await this.#known();
-    const allBytes = sumOf(held, shares);
-    const most = [...held.values()].reduce((largest, bytes) => Math.max(largest, bytes), 0);
+    const { others } = await this.#known();
+    const allBytes = sumOf(others, shares);
+    const most = [...others.values()].reduce((largest, bytes) => Math.max(largest, bytes), 0);
     const isOver = (bytes: number) =>
       bytes > shares.eachBytes || (allBytes > shares.allBytes && 2 * bytes > most);
-    return new Set([...held].filter(([, bytes]) => isOver(bytes)).map(([accountId]) => accountId));
+    return new Set([...others].filter(([, bytes]) => isOver(bytes)).map(([accountId]) => accountId));
   }
 
-  /** Admits `bytes` more. Throws `out_of_space` when the account would hold more than its share. */
+  /** Admits `bytes` more of a machine. Throws `out_of_space` beyond the account's share without objects. */
   async assertMayGrow(accountId: number, bytes: number): Promise<void> {
-    const held = await this.#assertRoom(accountId, bytes);
-    held?.set(accountId, (held.get(accountId) ?? 0) + bytes);
+    const look = await this.#lookFor(bytes);
+    if (look === undefined || look.trusted.has(accountId)) return;
+    assertShare(look.others, { accountId, bytes, shares: look.shares, what: 'databases and machines' });
+    for (const held of [look.others, look.held]) add(held, accountId, bytes);
   }
 
-  /** The same for bytes that may come, and are admitted once they are there. */
+  /** Throws `out_of_space` when the account would hold more than its share with more objects. */
   async assertRoom(accountId: number, bytes: number): Promise<void> {
-    await this.#assertRoom(accountId, bytes);
+    const look = await this.#lookFor(bytes);
+    if (look === undefined || look.trusted.has(accountId)) return;
+    const what = 'objects, databases and machines';
+    assertShare(look.held, { accountId, bytes, shares: look.shares, what });
   }
 
-  async #assertRoom(accountId: number, bytes: number): Promise<Map<number, number> | undefined> {
-    const shares = this.#shares(bytes);
-    if (shares === null) return undefined;
-    const { held, trusted } = await this.#known();
-    if (trusted.has(accountId)) return undefined;
-    const ownBytes = held.get(accountId) ?? 0;
-    const wantedBytes = ownBytes + bytes;
-    const isLarge = wantedBytes > shares.eachBytes * SMALL;
-    const isFull = sumOf(held, shares) + bytes > shares.allBytes;
-    if (wantedBytes > shares.eachBytes || (isLarge && isFull)) throw shareTaken(ownBytes, shares);
-    return held;
+  /** Counts objects that were stored since the last look. */
+  stored(accountId: number, bytes: number): void {
+    const look = this.#look;
+    if (look !== undefined && !look.trusted.has(accountId)) add(look.held, accountId, bytes);
+  }
+
+  async #lookFor(moreBytes: number): Promise<(Look & { readonly shares: Shares }) | undefined> {
+    const shares = this.#shares(moreBytes);
+    return shares === null ? undefined : { ...(await this.#known()), shares };
   }
 
   /** null: enough of the disk is free for everybody. */
@@ -121,13 +138,46 @@ export class DiskShares {
 
   async #lookAgain(at: number): Promise<Look> {
     const trusted = await this.#deps.trusted();
-    const held = new Map<number, number>();
-    for (const kind of this.#kinds)
-      for (const [accountId, bytes] of await kind())
-        if (!trusted.has(accountId)) held.set(accountId, (held.get(accountId) ?? 0) + bytes);
-    this.#look = { at, trusted, held };
+    const [held, others] = [new Map<number, number>(), new Map<number, number>()];
+    for (const kind of this.#kinds) {
+      await this.#count(kind);
+      for (const [accountId, bytes] of kind.last) {
+        if (trusted.has(accountId)) continue;
+        add(held, accountId, bytes);
+        if (!kind.isObjects) add(others, accountId, bytes);
+      }
+    }
+    this.#look = { at, trusted, held, others };
     return this.#look;
   }
+
+  /** A kind that fails leaves the others their limits. */
+  async #count(kind: Kind): Promise<void> {
+    try {
+      kind.last = await kind.read();
+    } catch (error) {
+      this.#deps.onError(error);
+    }
+  }
+}
+
+function add(held: Map<number, number>, accountId: number, bytes: number): void {
+  held.set(accountId, (held.get(accountId) ?? 0) + bytes);
+}
+
+interface Wish {
+  readonly accountId: number;
+  readonly bytes: number;
+  readonly shares: Shares;
+  readonly what: string;
+}
+
+function assertShare(held: ReadonlyMap<number, number>, { accountId, bytes, shares, what }: Wish): void {
+  const ownBytes = held.get(accountId) ?? 0;
+  const wantedBytes = ownBytes + bytes;
+  const isLarge = wantedBytes > shares.eachBytes * SMALL;
+  const isFull = sumOf(held, shares) + bytes > shares.allBytes;
+  if (wantedBytes > shares.eachBytes || (isLarge && isFull)) throw shareTaken(what, ownBytes, shares);
 }
 
 /** An account that had filled the disk before there were shares takes nobody else's. */
@@ -135,11 +185,11 @@ function sumOf(held: ReadonlyMap<number, number>, { eachBytes }: Shares): number
   return [...held.values()].reduce((sum, bytes) => sum + Math.min(bytes, eachBytes), 0);
 }
 
-function shareTaken(ownBytes: number, { eachBytes }: Shares): AppError {
+function shareTaken(what: string, ownBytes: number, { eachBytes }: Shares): AppError {
   const [own, each] = [ownBytes, eachBytes].map((bytes) => (bytes / GIB).toFixed(1));
   return new AppError(
     'out_of_space',
-    `The disk of this cloud fills: your objects, databases and machines take ${own} of the ${each} GB that one ` +
+    `The disk of this cloud fills: your ${what} take ${own} of the ${each} GB that one ` +
       'account without granted credits may have then, and all such accounts share a part of it',
     {
       hint: 'Delete objects, old versions, databases, snapshots or machines, or ask an administrator to grant you credits',

@@ -33,6 +33,8 @@ export interface StorageBilling {
     bytes: number,
     of?: { readonly isRemoval: boolean },
   ): Awaitable<readonly Statement[]>;
+  /** Call it with what bytesKept() added, once the commit is made. */
+  bytesStored(accountId: number, bytes: number): void;
   /** Adds `bytes` sent from the bucket's objects. */
   bytesSent(bucketId: number, bytes: number): Statement;
 }

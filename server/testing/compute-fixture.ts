@@ -167,7 +167,9 @@ async function openCompute({ engine, ...base }: ComputeBase, options: ComputeOpt
     void reports.push(`${vmId} ${what}: ${error}`);
   const accounts = new BillingAccountStore(metadata);
   const { disk = () => AMPLE, ungrantedMemoryPercent: percent = 100 } = options;
-  const diskShares = new DiskShares({ clock, percent, disk, trusted: () => accounts.trusted() });
+  const trusted = () => accounts.trusted();
+  const note = (error: unknown) => void reports.push(`shares: ${error}`);
+  const diskShares = new DiskShares({ clock, percent, disk, trusted, onError: note });
   const descriptors = options.descriptors ?? { assertFree: () => {} };
   const published = new PublishedPorts({
     changes: new Changes({ metadata }),

@@ -14,6 +14,7 @@ import { SweepGuard } from '../platform/background/sweep-guard.ts';
 import type { FakeClock } from '../platform/clock.ts';
 import { AppError } from '../platform/errors.ts';
 import { ALONE } from '../platform/membership.ts';
+import type { DiskShares } from '../resources/disk-shares.ts';
 import { Archives } from '../storage/archives/archives.ts';
 import { Selections } from '../storage/archives/selections.ts';
 import { BlobSql } from '../storage/blobs/blob-sql.ts';
@@ -41,6 +42,7 @@ export interface StorageFixtureOptions extends Pick<AccountFixtureOptions, 'open
   readonly maxObjectBytes?: number;
   /** Default: those of one process. */
   readonly ages?: (clock: FakeClock) => Ages;
+  readonly objectShares?: (clock: FakeClock) => DiskShares;
   /** Default: nothing is marked. */
   readonly onDamaged?: (blob: number) => void;
   readonly onDamagedRow?: (version: number) => void;
@@ -67,8 +69,7 @@ function openBlobs({ directory, ...rest }: Omit<FileBlobStoreDeps, 'threads' | '
 
 /** Opens all of it. The one setting that moves is `diskSpace.freeBytes`, the free bytes of the disk. */
 export async function openStorageFixture(options: StorageFixtureOptions = {}) {
-  const { openMetadata } = options;
-  const fixture = await openAccountFixture(openMetadata && { openMetadata });
+  const fixture = await openAccountFixture(options.openMetadata && options);
   const { metadata, changes, bus, clock, accounts, directory } = fixture;
   const ages = options.ages?.(clock) ?? AGELESS;
   const alarms = new Alarms(clock);
@@ -78,7 +79,8 @@ export async function openStorageFixture(options: StorageFixtureOptions = {}) {
   };
   const blobs = await openBlobs({ directory, clock, alarms, diskSpace });
   const log = pino({ level: 'silent' });
-  const base = { metadata, bus, ages, alarms, changes, membership: ALONE };
+  const objectShares = options.objectShares?.(clock);
+  const base = { metadata, bus, ages, alarms, changes, membership: ALONE, objectShares };
   const { storageCharges: billing, steady } = await openBilling({ builtIn: BUILT_IN, clock, log, base });
   const bucketSql = new BucketSql(metadata);
   const blobSql = new BlobSql(metadata);

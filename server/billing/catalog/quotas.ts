@@ -65,7 +65,7 @@ export interface QuotasDeps {
   readonly ages: Ages;
   readonly bus: Pick<Bus, 'onForget'>;
   /** undefined: objects are on another disk, or no account keeps to a share. */
-  readonly diskShares?: Pick<DiskShares, 'assertMayGrow' | 'assertRoom'> | undefined;
+  readonly diskShares?: Pick<DiskShares, 'assertRoom' | 'stored'> | undefined;
 }
 
 export class Quotas {
@@ -157,11 +157,17 @@ export class Quotas {
 
   /** Must come after the statement that counts the bytes in accounts.storage_bytes. */
   async claimStorage(accountId: number, bytes: number): Promise<readonly Statement[]> {
-    await this.#diskShares?.assertMayGrow(accountId, bytes);
+    await this.#diskShares?.assertRoom(accountId, bytes);
     // Called by every upload: nothing is read unless a limit exists.
     if (!(await this.#limitsStorage.get(''))) return [];
     const { storage_bytes: limit = null } = await this.#assertEnough(accountId, { storage_bytes: bytes });
     return limit === null ? [] : [this.#store.expectStorage(accountId, limit)];
+  }
+
+  /** Call it once the commit with the claimed bytes is made. */
+  bytesStored(accountId: number, bytes: number): void {
+    // What was removed is free once it was counted again.
+    if (bytes > 0) this.#diskShares?.stored(accountId, bytes);
   }
 
   async #claim(accountId: number, claim: Partial<Counts>): Promise<readonly Statement[]> {

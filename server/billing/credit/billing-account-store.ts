@@ -165,6 +165,9 @@ const WATCHED = `(state <> 'ok' OR resume_due = 1 OR own_cap_micro IS NOT NULL O
 
 export class BillingAccountStore {
   readonly #reads: Reads;
+  /** Accounts with credits that an administrator granted, by a transfer up to this one. */
+  readonly #granted = new Set<number>();
+  #grantsReadTo = 0;
 
   constructor(reads: Reads) {
     this.#reads = reads;
@@ -181,13 +184,20 @@ export class BillingAccountStore {
     return row !== undefined;
   }
 
-  /** Ids of all accounts that isTrusted() is true for. */
+  /** Ids of all accounts that isTrusted() is true for. After the first call, only new grants are read. */
   async trusted(): Promise<ReadonlySet<number>> {
-    const rows = await this.#reads.all<{ id: number }>(
-      `SELECT id FROM accounts WHERE is_admin = 1 OR EXISTS
-         (SELECT 1 FROM ledger_transfers WHERE credit = 'account:' || accounts.id AND code = 'admin_grant')`,
+    const { upTo } = (await this.#reads.get<{ upTo: Int }>(
+      'SELECT coalesce(max(seq), 0) AS "upTo" FROM ledger_transfers',
+    )) ?? { upTo: 0 };
+    const grants = await this.#reads.all<{ credit: string }>(
+      `SELECT credit FROM ledger_transfers
+       WHERE debit = 'system:grants' AND seq > ? AND code = 'admin_grant'`,
+      this.#grantsReadTo,
     );
-    return new Set(rows.map(({ id }) => id));
+    for (const { credit } of grants) this.#granted.add(Number(credit.slice('account:'.length)));
+    this.#grantsReadTo = Number(upTo);
+    const admins = await this.#reads.all<{ id: number }>('SELECT id FROM accounts WHERE is_admin = 1');
+    return new Set([...this.#granted, ...admins.map(({ id }) => id)]);
   }
 
   /** Bytes of all object versions and open uploads, by account id; only of those that have any. */

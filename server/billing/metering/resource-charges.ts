@@ -172,6 +172,7 @@ export function storageCharges({ usage, quotas, credit }: ChargesDeps) {
       return [...claim, usage.bucketChanged(id, bytes)];
     },
 
+    bytesStored: (accountId: number, bytes: number) => quotas.bytesStored(accountId, bytes),
     bytesSent: (bucketId: number, bytes: number) => usage.bucketSent(bucketId, bytes),
   };
 }

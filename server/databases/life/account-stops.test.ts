@@ -193,7 +193,14 @@ test('a database of an account with more than its share of a disk that fills is 
   t.after(() => fixture.close());
   const disk = { totalBytes: 100 * GIB, freeBytes: 10 * GIB };
   const trusted = async () => new Set<number>();
-  const diskShares = new DiskShares({ clock: fixture.clock, percent: 50, disk: () => disk, trusted });
+  const onError = (error: unknown) => assert.fail(String(error));
+  const diskShares = new DiskShares({
+    clock: fixture.clock,
+    percent: 50,
+    disk: () => disk,
+    trusted,
+    onError,
+  });
   const cloud = await fixture.open({ diskShares });
   const [ada, bob] = [await fixture.newCall('ada'), await fixture.newCall('bob')];
   const [grows, others] = [await newDatabase(cloud, ada), await newDatabase(cloud, bob)];

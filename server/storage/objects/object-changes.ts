@@ -60,7 +60,7 @@ export interface ObjectChangesDeps {
   readonly changes: Changes;
   readonly store: ObjectSql;
   readonly clock: Clock;
-  readonly billing: Pick<StorageBilling, 'bytesKept'>;
+  readonly billing: Pick<StorageBilling, 'bytesKept' | 'bytesStored'>;
   readonly hot: HotContents;
   /** Time for which the file of a removed blob is kept, for running downloads. */
   readonly garbageGraceMs: number;
@@ -295,7 +295,9 @@ export class ObjectChanges {
     change.increment({ table: 'buckets', id, add }, 'retry');
     if (kept === 0) return;
     change.increment({ table: 'accounts', id: account_id, add: { storage_bytes: kept } }, 'retry');
-    change.addAll(await this.#deps.billing.bytesKept(bucket, kept, { isRemoval }), 'retry');
+    const { billing } = this.#deps;
+    change.addAll(await billing.bytesKept(bucket, kept, { isRemoval }), 'retry');
+    change.after(() => billing.bytesStored(account_id, kept));
   }
 
   /** Counts the bytes of changed metadata; nothing else changes. */

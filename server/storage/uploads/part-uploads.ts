@@ -42,7 +42,7 @@ export interface PartUploadsDeps {
   readonly buckets: Buckets;
   readonly dataKeys: DataKeys;
   readonly clock: Clock;
-  readonly billing: Pick<StorageBilling, 'assertCredit' | 'bytesKept'>;
+  readonly billing: Pick<StorageBilling, 'assertCredit' | 'bytesKept' | 'bytesStored'>;
   readonly garbageGraceMs: number;
   readonly maxObjectBytes: number;
 }
@@ -354,9 +354,11 @@ export class PartUploads {
   /** Adds the bytes of parts and metadata to the account's usage. */
   async #count(change: Change, bucket: Pick<BucketRow, 'id' | 'account_id'>, bytes: number): Promise<void> {
     if (bytes === 0) return;
+    const { billing } = this.#deps;
     const counter = { table: 'accounts', id: bucket.account_id, add: { storage_bytes: bytes } };
     change.increment(counter, 'retry');
-    change.addAll(await this.#deps.billing.bytesKept(bucket, bytes), 'retry');
+    change.addAll(await billing.bytesKept(bucket, bytes), 'retry');
+    change.after(() => billing.bytesStored(bucket.account_id, bytes));
   }
 }
 
