@@ -87,7 +87,7 @@ export interface DatabasesDeps {
   readonly isHere?: boolean | undefined;
   readonly sweepGuard: SweepGuard;
   /** undefined: no account keeps to a share of the disk. */
-  readonly diskShares?: DiskShares | undefined;
+  readonly diskShares?: Pick<DiskShares, 'count' | 'over'> | undefined;
   readonly onError: (databaseId: string, what: string, error: unknown) => void;
 }
 

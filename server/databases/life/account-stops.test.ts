@@ -219,3 +219,36 @@ test('a database of an account with more than its share of a disk that fills is 
   await cloud.sampler.tick();
   assert.equal(await stateOf(cloud, ada, grows), 'ready');
 });
+
+test('one within its size limit, but not by much, is writable again once its account has its share', async (t) => {
+  const fixture = await openDatabaseFixture();
+  t.after(() => fixture.close());
+  const over = new Set<number>();
+  let isUnknown = false;
+  const diskShares = {
+    over: async () => {
+      if (isUnknown) throw new Error('not counted');
+      return over;
+    },
+    count: () => {},
+  };
+  const cloud = await fixture.open({ diskShares });
+  const ada = await fixture.newCall('ada');
+  const [full, larger] = [await newDatabase(cloud, ada, 1), await newDatabase(cloud, ada, 3)];
+  const input = { statement: 'x'.repeat(MIB - 1000), read_only: false };
+  await cloud.queries.run(ada.principal, full, { input, signal: new AbortController().signal });
+  over.add(ada.principal.accountId);
+  await cloud.sampler.tick();
+  assert.equal(await stateOf(cloud, ada, full), 'read_only disk_share_reached');
+  assert.equal(await stateOf(cloud, ada, larger), 'read_only disk_share_reached');
+  over.clear();
+  await cloud.sampler.tick();
+  assert.equal(await stateOf(cloud, ada, full), 'ready');
+  assert.equal(await stateOf(cloud, ada, larger), 'read_only size_limit_reached');
+
+  // Sizes have their limits also while the shares are not known.
+  isUnknown = true;
+  await fill(cloud, ada, full);
+  await assert.rejects(cloud.sampler.tick(), /not counted/);
+  assert.equal(await stateOf(cloud, ada, full), 'read_only size_limit_reached');
+});

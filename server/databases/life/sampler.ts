@@ -100,9 +100,13 @@ export class Sampler {
       grown.push({ ...row, size_bytes: measured.sizeBytes });
       return this.#statementsOf(row, measured, active.has(row.database_id) ? at : null);
     });
-    this.#over = (await this.#deps.diskShares?.over()) ?? NOBODY;
-    const wrong = grown.filter((row) => this.#isInWrongState(row));
-    await eachOf(wrong, AT_ONCE, (row) => this.#hold(row.database_id));
+    try {
+      this.#over = (await this.#deps.diskShares?.over()) ?? NOBODY;
+    } finally {
+      // Sizes have their limits also while the shares are unknown.
+      const wrong = grown.filter((row) => this.#isInWrongState(row));
+      await eachOf(wrong, AT_ONCE, (row) => this.#hold(row.database_id));
+    }
   }
 
   /** The engine's current figures; null on failure or timeout. */
@@ -176,7 +180,9 @@ export class Sampler {
 
   /** A suspended database remains suspended: its size is checked when it resumes. */
   #isInWrongState(row: DatabaseRow): boolean {
-    return isOpen(row) && this.#openStateOf(row).state !== row.state;
+    if (!isOpen(row)) return false;
+    const { state, reason_code } = this.#openStateOf(row);
+    return state !== row.state || (state === 'read_only' && reason_code !== row.reason_code);
   }
 
   #openStateOf(row: DatabaseRow) {

@@ -43,6 +43,7 @@ interface Sized {
   readonly state: DatabaseState;
   readonly size_bytes: number;
   readonly size_limit_bytes: number;
+  readonly reason_code?: string | null;
 }
 
 /** Share of the limit that must be free before a read-only database becomes writable again. */
@@ -56,19 +57,21 @@ export function isOpen({ state }: { readonly state: DatabaseState }): boolean {
 const SHARE_TAKEN = 'disk_share_reached';
 
 /**
- * State of an open database by its size, with the reason shown to its owner. `isOverShare`: the account holds
+ * State of an open database by its size, with the reason shown to its owner. `isOverShare`: its account holds
  * more than its share of a disk that fills.
  */
-export function openStateOf({ state, size_bytes, size_limit_bytes }: Sized, isOverShare = false) {
+export function openStateOf(row: Sized, isOverShare = false) {
+  const { state, size_bytes, size_limit_bytes, reason_code } = row;
   if (isOverShare)
     return {
       state: 'read_only',
       reason_code: SHARE_TAKEN,
       reason_message:
-        'The disk of this cloud fills, and your objects, databases and machines take more than the share of an account ' +
+        'The disk of this cloud fills, and your databases and machines take more than the share of an account ' +
         'without granted credits: delete some of them, or ask an administrator to grant you credits',
     } as const;
-  const most = state === 'read_only' ? size_limit_bytes * (1 - FREE_AGAIN) : size_limit_bytes;
+  const wasLarge = state === 'read_only' && reason_code !== SHARE_TAKEN;
+  const most = wasLarge ? size_limit_bytes * (1 - FREE_AGAIN) : size_limit_bytes;
   if (size_bytes <= most) return { state: 'ready', reason_code: null, reason_message: null } as const;
   return {
     state: 'read_only',
