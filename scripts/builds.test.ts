@@ -86,7 +86,7 @@ test('a source that changed while it was built is newer; one that is the same al
 });
 
 test('what killed builds left is removed, and nothing of those under way', async () => {
-  const dead = spawnSync('true').pid;
+  const dead = spawnSync(process.execPath, ['--version']).pid;
   const stamp = '0123456789abcdef0123456789abcdef';
   const leftBy = (pid: number) =>
     [`console-${pid}`, `cli-${pid}`, `server/.${stamp}-${pid}`, `server/.current-${pid}`].map((name) =>

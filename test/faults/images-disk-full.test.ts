@@ -83,8 +83,14 @@ test('a disk that fills while one is fetched ends it; the cloud goes on, and so 
   );
   let goOn = () => {};
   mirror.set(DEBIAN_PATH, (response) => {
-    sendPart(response, DISK, DISK.length / 2);
-    goOn = () => void response.end(DISK.subarray(DISK.length / 2));
+    let sent = DISK.length / 2;
+    sendPart(response, DISK, sent);
+    // Progress is told with a piece that comes a second later.
+    const drip = setInterval(() => response.write(DISK.subarray(sent, ++sent)), 200);
+    goOn = () => {
+      clearInterval(drip);
+      response.end(DISK.subarray(sent));
+    };
   });
   const { image_id: id } = await fetchImage(admin);
   await fetched(admin, id, 1);

@@ -106,6 +106,20 @@ test('names that come twice differ, and the line of a spreadsheet that names the
   ]);
 });
 
+test('many fields of one name get numbers, and too many fields are refused before', async () => {
+  const fieldsOf = async (count: number) => {
+    const text = `${Array.from({ length: count }, () => 'a').join(',')}\n`;
+    return (await readRows([Buffer.from(text)].values() as never, { empty: 'unquoted', header: true }))
+      .fields;
+  };
+  const begun = process.cpuUsage().user;
+  const fields = await fieldsOf(2000);
+  assert.deepEqual([fields.at(0), fields.at(1), fields.at(-1)], ['a', 'a_2', 'a_2000']);
+  await assert.rejects(fieldsOf(120_000), /has more than 2000 fields/);
+  // Comparing each with all took minutes.
+  assert.ok(process.cpuUsage().user - begun < 5e6);
+});
+
 test('a large file is never in memory as a whole', async () => {
   let given = 0;
   async function* file() {

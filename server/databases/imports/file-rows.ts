@@ -96,6 +96,7 @@ function csvRows(whole: Text, { separator: chosen, header: isHeader, empty }: So
   const first = end === '' ? read : read.slice(1);
   const header = isHeader ?? hasHeader(first);
   const width = first[0]?.fields.length ?? 0;
+  assertWidth(width);
   const fields = distinct(
     Array.from({ length: width }, (_, at) => {
       const name = header ? (first[0]?.fields[at] ?? '').trim() : '';
@@ -118,16 +119,18 @@ function csvRows(whole: Text, { separator: chosen, header: isHeader, empty }: So
 
 /** Names that differ, also where case does not count: `id`, `name`, `id_2`. */
 function distinct(names: readonly string[]): string[] {
-  const given = new Set(names.map((name) => name.toLowerCase()));
-  const taken = new Set<string>();
+  const taken = new Set(names.map((name) => name.toLowerCase()));
+  /** The last number given to a name. */
+  const numbers = new Map<string, number>();
   return names.map((name) => {
-    let own = name;
-    for (let at = 2; taken.has(own.toLowerCase()); at++) {
-      const next = `${name}_${at}`;
-      if (!given.has(next.toLowerCase())) own = next;
-    }
-    taken.add(own.toLowerCase());
-    return own;
+    const folded = name.toLowerCase();
+    const last = numbers.get(folded);
+    let at = last ?? 1;
+    if (last !== undefined) for (at++; taken.has(`${folded}_${at}`); ) at++;
+    numbers.set(folded, at);
+    if (last === undefined) return name;
+    taken.add(`${folded}_${at}`);
+    return `${name}_${at}`;
   });
 }
 
@@ -183,7 +186,11 @@ function jsonRow(
 
 function assertFields(fields: readonly string[], { isAll }: Pick<Text, 'isAll'>): void {
   if (fields.length === 0) throw invalidField('file', isAll ? 'has no rows' : BEGINS_TOO_LONG);
-  if (fields.length > MOST_FIELDS) throw invalidField('file', `has more than ${MOST_FIELDS} fields`);
+  assertWidth(fields.length);
+}
+
+function assertWidth(fields: number): void {
+  if (fields > MOST_FIELDS) throw invalidField('file', `has more than ${MOST_FIELDS} fields`);
 }
 
 /** UTF-8, or UTF-16 with a byte order mark. Throws BrokenText for other bytes. */

@@ -33,7 +33,7 @@ test('a list that was cut off between its objects is not taken for a whole one',
   };
   const whole = ['[]', ' [ ]\n', '[{"a":"]"},\n{"a":[1]}]', '{"a":1}\n{"a":2}', '[{"a":1}]\n[{"a":2}]', ''];
   assert.deepEqual(whole.map(read), [0, 0, 2, 2, 2, 0]);
-  for (const text of ['\n[', '\n[{"a":1}', '\n[{"a":1},\n', '\n[[{"a":1}]'])
+  for (const text of ['\n[', '\n[{"a":1}', '\n[{"a":1},\n'])
     assert.throws(
       () => read(text),
       ({ message, line }: BrokenText) => /list that begins here has no end/.test(message) && line === 2,
@@ -42,6 +42,7 @@ test('a list that was cut off between its objects is not taken for a whole one',
     () => read('{"a":1}\n]'),
     ({ line }: BrokenText) => line === 2,
   );
+  assert.throws(() => read('[[{"a":1}]]'), /is a list in a list/);
 });
 
 test('numbers keep what they say, wherever they stand', () => {

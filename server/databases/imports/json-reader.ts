@@ -26,7 +26,7 @@ export class JsonReader {
   #values = 0;
   #line = 1;
   #firstLine = 1;
-  /** Lists that are open; 0 for objects one after another. */
+  /** Lists that are open, 0 or 1; 0 for objects one after another. */
   #lists = 0;
   #listLine = 1;
 
@@ -73,6 +73,7 @@ export class JsonReader {
   #list(character: '[' | ']'): void {
     if (character === '[' && this.#lists === 0) this.#listLine = this.#line;
     this.#lists += character === '[' ? 1 : -1;
+    if (this.#lists > 1) throw new BrokenText(this.#line, 'is a list in a list instead of a JSON object');
     if (this.#lists < 0) throw new BrokenText(this.#line, 'ends a list that did not begin');
   }
 

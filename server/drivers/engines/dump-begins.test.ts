@@ -56,8 +56,12 @@ test('a dump of another engine is refused with the engine that loads it', async 
 
 test('what is no dump is said', async () => {
   await refused('mysql', '<!DOCTYPE html>\n<html>', /is a web page, not a dump/);
-  await refused('postgresql', 'version https://git-lfs.github.com/spec/v1\n', /Git LFS: .*git lfs pull/);
-  await refused('mysql', 'mysqldump: Got error: 1045: Access denied\n', /message of a program that failed/);
+  await refused(
+    'postgresql',
+    'version https://git-lfs.github.com/spec/v1\n',
+    /Git LFS pointer: .*git lfs pull/,
+  );
+  await refused('mysql', 'mysqldump: Got error: 1045: Access denied\n', /is the error message of a program/);
   await refused('postgresql', 'USE [master]\nGO\n', /SQL Server/);
 });
 

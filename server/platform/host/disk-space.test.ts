@@ -151,7 +151,7 @@ for (const disk of DISKS) {
       assert.throws(
         () => diskSpace.assertMachineMayGrow(MIB),
         (error: AppError) =>
-          isFull(error) && /kept from disks/.test(error.message) && !/\d/.test(error.message),
+          isFull(error) && /may not use the remaining space/.test(error.message) && !/\d/.test(error.message),
       );
       // Everything else goes on, and then machines have less than their part.
       diskSpace.assertSpace(MIB);

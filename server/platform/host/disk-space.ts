@@ -353,8 +353,7 @@ function outOfSpace(): AppError {
 }
 
 function machinesOutOfSpace(): AppError {
-  const rule =
-    'The disk of this cloud is nearly full: the remaining space is reserved, not for disks of virtual machines';
+  const rule = 'The disk of this cloud is nearly full: machine disks may not use the remaining space';
   return new AppError('out_of_space', rule, {
     hint: 'Delete snapshots or virtual machines, or ask the operator for a larger disk, and try again',
   });

@@ -17,3 +17,12 @@ test('values of mongoexport before 4.2 are those of today', () => {
   assert.deepEqual((read(old) as { b: unknown }).b, { $binary: { base64: 'AAE=', subType: '00' } });
   assert.throws(() => read('{"d":{"$date":"never"}}'), /\$date is not a date/);
 });
+
+test('values of today stay what they are: dates far away, whole numbers of 64 bits', () => {
+  const dates = `{"early":{"$date":{"$numberLong":"-126230400000"}},"late":{"$date":{"$numberLong":"253402300800000"}}}`;
+  assert.deepEqual(read(dates), JSON.parse(dates));
+  const canonical = '{"at":{"$date":{"$numberLong":"1514764800000"}}}';
+  assert.deepEqual(read(canonical), { at: { $date: '2018-01-01T00:00:00.000Z' } });
+  assert.deepEqual(read('{"n":1700000000000}'), { n: { $numberLong: '1700000000000' } });
+  assert.deepEqual(read('{"__proto__":{"a":"x"}}'), JSON.parse('{"__proto__":{"a":"x"}}'));
+});

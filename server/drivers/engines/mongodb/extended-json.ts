@@ -40,13 +40,30 @@ function exactDate(value: Date): unknown {
 /** The bytes of a document. Throws CommandError for invalid Extended JSON. */
 export function bsonOf(document: unknown): Uint8Array {
   try {
-    // Its first version too, which mongoexport wrote up to MongoDB 4.0: `{"$binary": "…", "$type": "00"}`.
-    const found = EJSON.deserialize(document as Document, { relaxed: false, legacy: true });
+    const found = EJSON.deserialize(inVersion2(document) as Document, { relaxed: false });
     assertDates(found);
     return serialize(found, { ignoreUndefined: true });
   } catch (error) {
     throw new CommandError('FailedToParse', `not valid Extended JSON: ${(error as Error).message}`);
   }
+}
+
+/**
+ * Rewrites the forms of Extended JSON version 1 that version 2 lacks: `{"$binary": "…", "$type": "00"}` and
+ * `{"$date": 0}`, which mongoexport wrote up to MongoDB 4.0. The `legacy` option of EJSON refuses forms of
+ * version 2, and stores large numbers as another type.
+ */
+function inVersion2(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) return value.map(inVersion2);
+  const names = Object.keys(value);
+  const { $binary, $type, $date } = value as Readonly<Record<string, unknown>>;
+  if (names.length === 2 && typeof $binary === 'string' && $type !== undefined) {
+    const subType = typeof $type === 'number' ? $type.toString(16) : $type;
+    return { $binary: { base64: $binary, subType } };
+  }
+  if (names.length === 1 && Number.isSafeInteger($date)) return { $date: { $numberLong: String($date) } };
+  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, inVersion2(inner)]));
 }
 
 /** An invalid date would be stored as 1970. */
