@@ -159,12 +159,12 @@ async function postgresql(uri: string): Promise<string> {
 
 ${rows}
 
-**Extensions** that a database takes: ${list(taken)}.
+**Extensions** that a user of a database can create: ${list(taken)}.
 
-Extensions for the superuser alone: ${list(without(extensions, taken))}.
+Extensions that only the superuser can create: ${list(without(extensions, taken))}.
 
-**Settings**: of the ${own.length} that PostgreSQL has every user change, a user may change all but these:
-${list(without(own, ownTaken))}. Of the ${others.length} that it has superusers change, these:
+**Settings**: of the ${own.length} settings that PostgreSQL lets every user change, a user here can change all except:
+${list(without(own, ownTaken))}. Of the ${others.length} settings that only superusers can change, a user here can change:
 ${list(othersTaken)}.
 `;
 }
@@ -199,10 +199,9 @@ async function libsql(uri: string): Promise<string> {
 
 const HEAD = `# What database engines take
 
-Made by \`scripts/write-compatibility.ts\`, which asks the engines of a cloud that it starts: "here" is the
-answer to a user of one database; "yes" means that the whole row works. What an original takes is said by its
-manual.
-[Databases](../databases.md) says the rest.
+\`scripts/write-compatibility.ts\` writes this page. It starts a cloud and tests the engines: "here" is the
+result for a user of one database, and "yes" means that everything in the row works. The column of the original
+engine follows the manual of that engine. [Databases](../databases.md) describes everything else.
 `;
 
 /** The page for the engines of this host. */

@@ -79,7 +79,7 @@ export async function askMongodb(uri: string): Promise<string> {
   await client.close();
   return `## MongoDB: the built-in engine ${version} beside MongoDB 7.0
 
-Each was asked for with an example. What is refused has the code of its error.
+Each feature was tested with an example. Refused features are listed with their error code.
 
 | | yes | no |
 |---|---|---|
