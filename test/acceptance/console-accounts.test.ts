@@ -41,8 +41,8 @@ test('who would register is told whom to ask', { skip }, async () => {
   const index = await fetch(`${fixture.cloud.api}/api`, { headers: { accept: 'text/html' } });
   assert.doesNotMatch(await index.text(), /\/api\/register/);
   await open('/sign-up');
-  await page.getByRole('heading', { name: 'This cloud takes no registrations' }).waitFor();
-  await page.getByText('Ask its administrator for an account.').waitFor();
+  await page.getByRole('heading', { name: 'Registration is closed' }).waitFor();
+  await page.getByText('Ask the administrator for an account.').waitFor();
   assert.equal(await page.getByLabel('E-mail address').count(), 0);
   await assertAccessible(page, '/sign-up');
   await page.getByRole('link', { name: 'Sign in' }).click();

@@ -55,7 +55,7 @@ test('sections say what they are set to, at once when it changes', { skip }, asy
   await page.getByRole('textbox', { name: 'Tag', exact: true }).fill('team');
   // Another section and back: what was typed is still there.
   await link(page, 'Lifecycle Off').click();
-  await page.getByText('nothing is deleted by itself').waitFor();
+  await page.getByText('nothing is deleted automatically').waitFor();
   await link(page, 'Tags None').click();
   await page.getByRole('button', { name: 'Save' }).click();
   await link(page, 'Tags team').waitFor();

@@ -52,7 +52,7 @@ test('a link to a folder has a password and a count, is listed and ended', { ski
   await firefox.fill('Maximum downloads', '2');
   await firefox.press('Enter');
   await firefox.says('see and download everything in this folder');
-  await firefox.says('Only this computer reaches the link');
+  await firefox.says('The link works only on this computer');
   const url = String(await firefox.evaluate(`${named('[role=dialog] input', 'Link')}.value`));
   const authorization = `Basic ${Buffer.from(`anybody:${LINK_PASSWORD}`).toString('base64')}`;
   const opened = async (headers = {}) => (await fetch(url, { headers })).status;
@@ -71,7 +71,7 @@ test('settings of the bucket are one tab with sections', { skip }, async () => {
   await firefox.says('No tags yet.');
   assert.match(String(await firefox.evaluate('location.href')), /\?tab=settings#tags$/);
   await firefox.pressOn('nav a', 'Audit logBucket changes');
-  await firefox.says('It can also name who wrote and read its files.');
+  await firefox.says('It can also record who wrote and read its files.');
   const marked = `[...document.querySelectorAll('[data-section][aria-current]')].map((link) => link.dataset.section).join()`;
   await firefox.holds('its section is marked', `${marked} === 'audit'`);
   assert.match(String(await firefox.evaluate('location.hash')), /^#audit$/);

@@ -63,12 +63,12 @@ step('a snapshot is made, gone back to and deleted, and no question is answered 
   await page.getByRole('cell', { name: '<i>one</i>', exact: true }).waitFor();
   await dialog.waitFor({ state: 'hidden' });
   await assertAccessible(page, 'the snapshots');
-  for (const action of ['Go back to', 'Delete']) await assertAsks(page, `${action} <i>one</i>`);
-  await page.getByRole('button', { name: 'Go back to <i>one</i>' }).click();
-  assert.ok(await dialog.getByRole('button', { name: 'Go back' }).isDisabled(), 'before the name is typed');
+  for (const action of ['Restore', 'Delete']) await assertAsks(page, `${action} <i>one</i>`);
+  await page.getByRole('button', { name: 'Restore <i>one</i>' }).click();
+  assert.ok(await dialog.getByRole('button', { name: 'Restore' }).isDisabled(), 'before the name is typed');
   await dialog.getByRole('textbox').fill('<b>shop</b>');
-  await dialog.getByRole('button', { name: 'Go back' }).click();
-  await page.getByText('<b>shop</b> is as in <i>one</i>').waitFor();
+  await dialog.getByRole('button', { name: 'Restore' }).click();
+  await page.getByText('<b>shop</b> was restored to <i>one</i>').waitFor();
   await page.getByRole('button', { name: 'Delete <i>one</i>' }).click();
   await dialog.getByRole('button', { name: 'Delete' }).click();
   await page.getByRole('cell', { name: '<i>one</i>', exact: true }).waitFor({ state: 'detached' });

@@ -59,7 +59,7 @@ test('an account by mail, at an address of the domain', { skip }, async () => {
   await page.getByText('must be an address of example.org').waitFor();
   await page.getByLabel('E-mail address').fill('ada@example.org');
   await page.getByRole('button', { name: 'Send the link' }).click();
-  await page.getByRole('heading', { name: 'Look into your mailbox' }).waitFor();
+  await page.getByRole('heading', { name: 'Check your mail' }).waitFor();
   await page.goto(await linkTo('ada@example.org', 'join'));
   await page.getByLabel('User name').fill('ada');
   await page.getByLabel('Password', { exact: true }).fill(PASSWORD);
@@ -89,7 +89,7 @@ test('a forgotten password, on a phone in the dark', { skip }, async () => {
     await page.goto(`${fixture.cloud.api}/forgot-password`);
     await page.getByLabel('E-mail address').fill(email);
     await page.getByRole('button', { name: 'Send the link' }).click();
-    await page.getByRole('heading', { name: 'Look into your mailbox' }).waitFor();
+    await page.getByRole('heading', { name: 'Check your mail' }).waitFor();
     said.push(String(await page.getByRole('main').textContent()).replace(email, ''));
   }
   assert.equal(said[0], said[1]);
@@ -126,7 +126,7 @@ test('an administrator changes an account and mails a link', { skip }, async () 
   await menu.click();
   await page.getByRole('menuitem', { name: 'Account', exact: true }).click();
   const form = page.getByRole('dialog', { name: 'Account ada' });
-  await form.getByText('Confirmed by its holder.').waitFor();
+  await form.getByText('The e-mail address is confirmed.').waitFor();
   await look(page, 'account form');
   await form.getByLabel('Last day').fill('2999-07-31');
   await form.getByLabel('New password at the next sign-in').check();
@@ -142,14 +142,14 @@ test('an administrator changes an account and mails a link', { skip }, async () 
   await page.getByText('Mailed to ada@example.org').waitFor();
   await linkTo('ada@example.org', 'reset-password');
   await page.goto(`${fixture.cloud.api}/administration?tab=invitations`);
-  await page.getByText('Registration is by e-mail address').waitFor();
+  await page.getByText('Registration is open to e-mail addresses').waitFor();
   await page.getByRole('button', { name: 'Invite', exact: true }).first().click();
   const invite = page.getByRole('dialog', { name: 'Invite' });
   await invite.getByLabel('E-mail address').fill('eve@example.net');
   await invite.getByLabel('Send by mail').check();
   await look(page, 'invite by mail');
   await invite.getByRole('button', { name: 'Invite', exact: true }).click();
-  await page.getByText('The invitation goes by mail.').waitFor();
+  await page.getByText('The invitation is sent by mail.').waitFor();
   assert.match(await linkTo('eve@example.net', 'join'), /\/join#token=/);
   assert.deepEqual(fixture.complaints, []);
   await page.close();

@@ -43,7 +43,7 @@ describe('the page of nodes', { skip: noBrowser || noCluster }, () => {
   test('an administrator drains a node and resumes it', async () => {
     await page.goto(`${host.api}/administration`);
     await page.getByRole('tab', { name: 'Nodes' }).click();
-    await row('host').getByText('this one').waitFor();
+    await row('host').getByText('this node').waitFor();
     await row('front-1').getByText('up', { exact: true }).waitFor();
     await assertAccessible(page, 'nodes');
     await assertAsks(page, 'Drain');

@@ -71,7 +71,7 @@ test('the version opens its change log, and says that no recovery point is there
   await press('What is new');
   const dialog = page.getByRole('dialog', { name: 'What is new' });
   await dialog.getByText('There is no recovery point.').waitFor();
-  await dialog.getByText('Cloudlet never asks the network whether there is a newer one').waitFor();
+  await dialog.getByText('Cloudlet never checks the network for newer versions').waitFor();
   const notes = dialog.locator('iframe').contentFrame();
   await notes.getByRole('heading', { name: '0.1.0' }).waitFor();
   assert.equal(await notes.getByText('](').count(), 0);

@@ -111,7 +111,7 @@ test('an old session sees how to connect, and is asked for the password before t
   const uri = await line.innerText();
   writeFileSync(clock, '+64m');
   await page.reload();
-  await page.getByText('The password is left out').waitFor();
+  await page.getByText('The password is hidden').waitFor();
   assert.equal(await line.innerText(), uri.replace(/authToken=.*/, 'authToken=***'));
   await press();
   const question = page.getByRole('dialog', { name: 'Enter your password' });

@@ -90,7 +90,7 @@ async function lookAtFiles(page: Page): Promise<void> {
   await page.getByRole('tab', { name: 'Share' }).click();
   await page.getByRole('button', { name: 'Create link' }).click();
   await page.getByRole('img', { name: 'QR code of the link' }).waitFor();
-  await page.getByText('Only this computer reaches the link').waitFor();
+  await page.getByText('The link works only on this computer').waitFor();
   await page
     .getByRole('button', { name: /^End link to/ })
     .first()

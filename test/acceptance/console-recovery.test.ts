@@ -64,7 +64,7 @@ test('it is saved, the first point comes by itself, and the rules are previewed'
   assert.equal(await page.getByText('Set schedule', { exact: true }).count(), 0, 'the step is done');
   await press('Edit schedule');
   await dialog()
-    .getByText(/^With these rules 1 recovery point stays, and 0 are deleted/)
+    .getByText(/^With these rules 1 recovery point is kept, and 0 are deleted/)
     .waitFor();
   await dialog().getByText('day, newest complete', { exact: true }).waitFor();
   await dialog().getByLabel('Create recovery points').selectOption('By hand only');

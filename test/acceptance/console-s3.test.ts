@@ -35,7 +35,7 @@ async function makeBackupKey(page: Page): Promise<void> {
   const form = page.getByRole('dialog', { name: 'Create S3 key' });
   await form.getByRole('textbox', { name: 'Name' }).fill('laptop');
   await form.getByRole('radio', { name: /Append-only backup/ }).click();
-  await form.getByText('only there can files be replaced').waitFor();
+  await form.getByText('files in other buckets cannot be replaced').waitFor();
   await form.getByRole('combobox', { name: 'Bucket' }).click();
   await page.getByRole('option', { name: 'backups' }).click();
   await form.getByRole('switch', { name: 'Enable versioning for backups' }).waitFor();
@@ -98,7 +98,7 @@ describe('S3 access', () => {
     await page.getByRole('button', { name: 'Test connection of misled' }).click();
     const result = page.getByRole('dialog');
     await result.getByRole('button', { name: 'Test connection' }).click();
-    await result.getByText('Something is not right:').waitFor();
+    await result.getByText('The test failed:').waitFor();
     assert.equal(await result.getByText('NoSuchBucket').count(), 2);
     await assertAccessible(page, 'what fails', '[role=dialog]');
     await page.keyboard.press('Escape');
@@ -268,7 +268,7 @@ describe('the tabs of a bucket', () => {
     await page.goto(`${fixture.cloud.api}/storage/granted?tab=settings#access`);
     const list = page.getByRole('region', { name: 'Access control list' });
     const ownership = page.getByRole('region', { name: 'Object ownership' });
-    await list.getByText('No grants to others.').waitFor();
+    await list.getByText('No grants to other accounts.').waitFor();
     await list.getByRole('button', { name: 'Add grant' }).click();
     await list.getByRole('textbox', { name: 'Account' }).fill('nobody@example.org');
     await list.getByRole('button', { name: 'Save' }).click();
@@ -276,7 +276,7 @@ describe('the tabs of a bucket', () => {
     await list.getByRole('combobox', { name: 'Who' }).click();
     await page.getByRole('option', { name: 'Everyone, without a key' }).click();
     await list.getByRole('button', { name: 'Save' }).click();
-    await page.getByText('The list of granted was saved').waitFor();
+    await page.getByText('The ACL of granted was saved').waitFor();
     await page.getByText('This bucket is public').waitFor();
     const headers = { 'x-amz-content-sha256': 'UNSIGNED-PAYLOAD' };
     const read = async () => (await fetch(`${fixture.cloud.data}/granted`, { headers })).status;
@@ -304,7 +304,7 @@ describe('the tabs of a bucket', () => {
     for (const name of ['tmp/a', 'tmp/b', 'kept']) await client.upload('cleaned', name, 'x');
     const s3 = await newS3(fixture.cloud.data, client);
     await page.goto(`${fixture.cloud.api}/storage/cleaned?tab=settings#lifecycle`);
-    await page.getByText('nothing is deleted by itself').waitFor();
+    await page.getByText('nothing is deleted automatically').waitFor();
     await page.getByRole('button', { name: 'Add rule' }).click();
     await page.getByRole('textbox', { name: 'Names that begin with' }).fill('tmp/');
     await page.getByRole('button', { name: 'Save' }).click();

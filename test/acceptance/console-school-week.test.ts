@@ -127,7 +127,7 @@ step('an auditor sees what is there, and no button that is refused', async () =>
   const auditor = await signedIn('pupil-1', '/administration?tab=accounts');
   await auditor.getByRole('button', { name: 'Actions for pupil-2' }).click();
   const items = await auditor.getByRole('menuitem').allTextContents();
-  assert.deepEqual(items, ['Statement', 'Show what it may do']);
+  assert.deepEqual(items, ['Statement', 'Show rights']);
   await auditor.keyboard.press('Escape');
   assert.equal(await auditor.getByRole('button', { name: 'Create account' }).count(), 0);
   assert.equal(await auditor.getByRole('checkbox').count(), 0);

@@ -2,7 +2,7 @@ export const audit = {
   title: 'Activity',
   lead: 'Who did what to your account and its resources, when and from where. Entries are kept for a year.',
   adminLead:
-    'Every change, every secret that was shown, every sign-in and refusal of this cloud. An entry is stored together with its effect.',
+    'All changes, displayed secrets, sign-ins and refusals of this cloud. An entry is stored together with its change.',
   who: 'Who',
   nobody: 'somebody unknown',
   operator: 'operator',

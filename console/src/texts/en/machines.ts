@@ -87,7 +87,7 @@ export const machines = {
   closed: 'closed',
   published: {
     title: 'Published ports',
-    lead: 'Everyone who reaches this cloud can connect to these ports while the machine runs.',
+    lead: 'Everyone who can reach this cloud can connect to these ports while the machine runs.',
     address: 'Address',
     copy: (address: string) => `Copy ${address}`,
     add: 'Publish a port',

@@ -30,8 +30,8 @@ export const manyAccounts = {
     remove: (value: number) => `Remove ${accounts(value)}`,
   },
   capLead:
-    'What each may spend in a calendar month (UTC). Its owner can only lower it. At the cap, machines and databases are ' +
-    'stopped, and nothing is deleted. Empty: no such cap.',
+    'The maximum that each account may spend in a calendar month (UTC). Owners can only lower it. At the cap, machines and databases are ' +
+    'stopped, and nothing is deleted. Empty: no cap.',
   uncap: (value: number) => `End the cap of ${accounts(value)}`,
   capped: (credits: string) => `Spend cap: ${credits} credits per month`,
   resumeLead: 'Ends suspensions and cancels scheduled removals. Active accounts do not change.',

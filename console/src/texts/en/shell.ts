@@ -32,7 +32,7 @@ export const shell = {
         entries: [
           { does: 'Go to a page, find something, run a command', press: ['Ctrl', 'K'] },
           { does: 'Search in this list', press: ['/'] },
-          { does: 'This sheet', press: ['?'] },
+          { does: 'This help', press: ['?'] },
           { does: 'Close', press: ['Esc'] },
         ],
       },

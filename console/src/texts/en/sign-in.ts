@@ -22,10 +22,10 @@ export const signIn = {
   passwordRule: '8 to 256 characters of any kind.',
   noAccount: 'No account yet?',
   signUp: 'Create an account',
-  closed: { invitation: 'You need an invitation', closed: 'This cloud takes no registrations' },
+  closed: { invitation: 'You need an invitation', closed: 'Registration is closed' },
   closedLead: {
     invitation: 'Ask the administrator of this cloud for a link, and open it to create your account.',
-    closed: 'Ask its administrator for an account.',
+    closed: 'Ask the administrator for an account.',
   },
   ask: {
     invitation: 'Ask the administrator of this cloud for an invitation.',
@@ -43,7 +43,7 @@ export const signIn = {
     lead: (domains: readonly string[]) =>
       `With an e-mail address of ${domains.join(' or ')}. You get a mail with a link that creates your account.`,
     send: 'Send the link',
-    sent: 'Look into your mailbox',
+    sent: 'Check your mail',
     sentLead: (email: string) => `A link is on its way to ${email}. It can be used once, within a day.`,
   },
   haveAccount: 'Already have an account?',

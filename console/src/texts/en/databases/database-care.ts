@@ -8,16 +8,16 @@ export const databaseCare = {
   protectionLead: 'While this is on, the database cannot be deleted.',
   fork: 'Fork',
   forkLead:
-    'Creates a copy of the database, as it is now, or as it was at a moment or in a recovery point. The copy costs as much as the original.',
+    'Creates a copy of the database, as it is now, at a point in time, or in a recovery point. The copy costs as much as the original.',
   forkName: 'Name of the fork',
   forkFrom: 'Content',
   forkNow: 'As it is now',
   forkAt: (time: string) => `Recovery point of ${time} UTC`,
-  forkMoment: 'As of a moment',
+  forkMoment: 'At a point in time',
   forkTime: 'Time (UTC)',
   forkWindows: (windows: readonly { readonly from: string; readonly to: string }[]) =>
     windows.map(({ from, to }) => `${from} to ${to}`).join(', '),
-  forkNoMoment: (reason: string) => `Copies as of a moment are not available: ${reason}.`,
+  forkNoMoment: (reason: string) => `Copies at a point in time are not available: ${reason}.`,
   forkSubmit: 'Create fork',
   forked: (name: string) => `${name} was created`,
   dump: 'Dump',
@@ -33,7 +33,7 @@ export const databaseCare = {
   loadSubmit: 'Replace data',
   loading: (percent: number) => `${percent} % uploaded`,
   loaded: 'The dump was loaded',
-  added: 'The rows were added to the tables that were there',
+  added: 'The rows were added to the existing tables',
   leftOut: (count: number) =>
     `${count} ${count === 1 ? 'part' : 'parts'} of the dump cannot exist here and ${count === 1 ? 'was' : 'were'} left out`,
   loadLine: (line: number) => `Line ${line}:`,

@@ -52,7 +52,7 @@ export const databases = {
   connect: {
     uri: 'Connection string',
     uriLead: 'It contains the password. Keep it secret.',
-    hiddenLead: 'The password is left out, also from what you copy, until you show it.',
+    hiddenLead: 'The password is hidden, also in copied text, until you show it.',
     copyUri: 'Copy connection string',
     privateLead: 'On your machines:',
     copyPrivate: 'Copy connection string for machines',
@@ -62,7 +62,7 @@ export const databases = {
     language: 'Language',
     framework: 'Framework',
     tests: 'Databases for tests',
-    testsLead: 'Your programs made them on this server; their bytes count.',
+    testsLead: 'Your programs created these databases; they use storage.',
     copyCode: 'Copy code',
     languages: { node: 'Node.js', python: 'Python', go: 'Go', php: 'PHP', cli: 'Command line' },
     host: 'Host',

@@ -28,7 +28,7 @@ export const documents = {
   delete: 'Delete',
   deleteOf: (id: string) => `Delete ${id}`,
   keepStored: 'Keep',
-  newId: 'gets an _id',
+  newId: 'new _id',
   marks: { new: 'new', changed: 'changed', deleted: 'to be deleted' },
   editor: 'Extended JSON',
   editorLead:

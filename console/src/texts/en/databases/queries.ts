@@ -65,5 +65,5 @@ export const queries = {
   previous: 'Previous page',
   next: 'Next page',
   range: (from: number, to: number) => `Rows ${count(from)} to ${count(to)}`,
-  again: 'The query runs again for each page: give it an ORDER BY.',
+  again: 'The query runs again for each page: use an ORDER BY.',
 };

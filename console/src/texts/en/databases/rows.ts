@@ -3,7 +3,7 @@ import { count, counted } from '../counted.ts';
 
 export const rows = {
   leave: (changes: number) => `Discard ${counted(changes, 'change')}?`,
-  leaveLead: 'The changes of this table have not been run. If you leave, they are lost.',
+  leaveLead: 'The changes to this table have not been run. They are lost if you leave.',
   leaveSubmit: 'Discard and leave',
   filters: 'Filters',
   filterColumn: 'Column',
@@ -48,6 +48,6 @@ export const rows = {
   run: (changes: number) => `Run ${counted(changes, 'change')}`,
   changed: (rows: number) => `${counted(rows, 'row')} changed`,
   noKey: 'This table has no primary key: its rows cannot be identified, so they are read-only here.',
-  computed: 'The database computes this column: it takes no values.',
+  computed: 'The database computes this column; you cannot set values.',
   viewReadOnly: 'This is a view: its rows are read-only.',
 };

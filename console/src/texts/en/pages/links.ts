@@ -5,19 +5,19 @@ export const links = {
   forgotten: {
     lead: 'You get a mail with a link to set a new one.',
     send: 'Send the link',
-    sent: 'Look into your mailbox',
-    sentLead: (email: string) => `If an account has confirmed ${email}, a link is on its way there.`,
+    sent: 'Check your mail',
+    sentLead: (email: string) => `If ${email} is confirmed for an account, a link is on its way.`,
     sentNote:
       'It can be used once, within an hour. If no mail comes, ask the administrator of this cloud for a link.',
   },
   confirm: {
     title: 'Confirm your e-mail address',
-    lead: 'A forgotten password is then set anew by mail.',
+    lead: 'You can then reset your password by mail.',
     confirm: 'Confirm',
     done: 'The address is confirmed',
     doneLead: (email: string, name: string) => `${email} is the address of ${name}.`,
     incomplete: 'This link is incomplete',
-    incompleteLead: 'Open it again from your mail. If you have used it already, all is done.',
+    incompleteLead: 'Open it again from your mail. If you have already used it, you are done.',
     goOn: 'Open the console',
   },
   reset: {
@@ -80,7 +80,7 @@ export const links = {
     done: 'The program is signed in',
     refused: 'The program was refused',
     failed: 'The program is not signed in',
-    close: 'You can close this window. The program says more.',
+    close: 'You can close this window. See the program for details.',
     keys: 'Show my access keys',
   },
 };

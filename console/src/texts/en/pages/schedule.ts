@@ -25,7 +25,7 @@ export const schedule = {
   every: 'Create recovery points',
   everyChoices: { off: 'By hand only', hourly: 'Every hour', daily: 'Every day', weekly: 'Every week' },
   at: 'Time, UTC',
-  atHourly: 'Time, UTC: only the minutes count',
+  atHourly: 'Time, UTC (only the minutes are used)',
   weekday: 'Day',
   weekdays: {
     monday: 'Monday',
@@ -38,7 +38,7 @@ export const schedule = {
   },
   keep: 'Keep',
   keepLead:
-    'The newest complete point of each hour, day, week and month stays, for as many as you set. Recovery points that you create by hand always stay.',
+    'Keeps the newest complete recovery point of each hour, day, week and month, for the numbers that you set. Recovery points created by hand are always kept.',
   rules: { last: 'Last', hourly: 'Hours', daily: 'Days', weekly: 'Weeks', monthly: 'Months' },
   kept: {
     last: (count: number) => `the last ${count}`,
@@ -49,7 +49,7 @@ export const schedule = {
   },
   preview: 'Kept and deleted recovery points',
   previewLead: (stay: number, go: number) =>
-    `With these rules ${counted(stay, 'recovery point stays', 'recovery points stay')}, and ${counted(go, 'is', 'are')} deleted after the next one. You can undelete them for three days.`,
+    `With these rules ${counted(stay, 'recovery point is', 'recovery points are')} kept, and ${counted(go, 'is', 'are')} deleted after the next one. You can undelete them for three days.`,
   previewNone: 'There are no recovery points yet.',
   goes: 'deleted',
   reasons: {
@@ -69,21 +69,21 @@ export const schedule = {
   why: 'Why',
   halfRoom: 'A recovery point in the data directory may use half of the free space.',
   first: 'Protect this cloud',
-  firstLead: 'Three things, once: then this cloud can be restored when its host is lost.',
+  firstLead: 'After these three steps, the cloud can be restored if its host is lost.',
   steps: {
     target: ['Another disk', 'Recovery points are on the same disk as the data, and would be lost with it.'],
     targetDone: ['Another disk', 'Recovery points are not on the disk of the data.'],
     schedule: ['A schedule', 'Nobody has chosen when recovery points are created.'],
     scheduleDone: ['A schedule', 'Recovery points are created automatically.'],
-    key: ['The recovery key', 'Without it nobody can restore a recovery point.'],
-    keyDone: ['The recovery key', 'An administrator has confirmed having it.'],
+    key: ['The recovery key', 'Without the key, nobody can restore a recovery point.'],
+    keyDone: ['The recovery key', 'An administrator has confirmed having the key.'],
   },
   targetHow:
-    'Mount another disk or an NFS share, or take a bucket of S3. Set it in the environment of Cloudlet, and restart it:',
+    'Mount another disk or an NFS share, or use an S3 bucket. Set it in the environment of Cloudlet, and restart Cloudlet:',
   copySetting: 'Copy setting',
   account: {
     title: 'Restore one account',
-    lead: 'Creates a new account with its buckets, databases and machines. Live accounts stay as they are. It opens with the credits of a new account.',
+    lead: 'Creates a new account with its buckets, databases and machines. Live accounts stay as they are. It starts with the credits of a new account.',
     account: 'Account in the recovery point',
     accountHint: 'Its user name or number.',
     username: 'New user name',
@@ -91,13 +91,13 @@ export const schedule = {
     preview: 'Preview',
     submit: 'Restore account',
     kinds: { bucket: 'Bucket', database: 'Database', machine: 'Machine' },
-    there: (thing: string) => `${thing} is there`,
+    there: (thing: string) => `${thing} is available`,
     states: {
       preview: 'Would be restored:',
       complete: 'All files are there:',
       partial: 'Some files are missing. Repeat this to continue:',
     } as Readonly<Record<string, string>>,
-    key: (username: string) => `The API key of ${username}, shown once:`,
+    key: (username: string) => `The API key of ${username}, shown only once:`,
     copyKey: 'Copy API key',
   },
   drill: {

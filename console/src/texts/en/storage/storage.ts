@@ -113,10 +113,9 @@ export const storage = {
       move: (what: string) => `Moved: ${what}`,
       copy: (what: string) => `Copied: ${what}`,
     },
-    undoneNot: (files: number) =>
-      `${counted(files, 'file')} stayed: there is another of that name where it came from.`,
+    undoneNot: (files: number) => `${counted(files, 'file')} not moved back: the old name is in use.`,
     folder: 'Folder',
-    folderHint: 'For example photos/2026. Empty is the top of the bucket. A new name makes a new folder.',
+    folderHint: 'For example photos/2026. Empty: the top of the bucket. A new name creates a folder.',
     replace: 'Replace',
     replaceAsk: (files: number) => (files === 1 ? 'Replace this file?' : `Replace ${count(files)} files?`),
     isTaken: (bucket: string, names: readonly string[], more: number) =>
@@ -126,8 +125,7 @@ export const storage = {
   },
   newFolder: 'New folder',
   openFolder: 'Open folder',
-  newFolderHint:
-    'A folder exists while there is something in it: it opens empty, and stays once you upload into it.',
+  newFolderHint: 'A folder exists only while it contains files. It opens empty; upload a file to keep it.',
   download: 'Download',
   downloadZip: 'Download as ZIP',
   preview: 'Preview',
@@ -186,6 +184,6 @@ export const storage = {
     links === 1
       ? 'Link copied. It works for a day, without an account.'
       : `${counted(links, 'link')} copied. They work for a day, without an account.`,
-  linkOnlyHere: 'Only this computer reaches the link: the address of the cloud is local.',
+  linkOnlyHere: 'The link works only on this computer: the cloud has a local address.',
   qrCode: 'QR code of the link',
 };

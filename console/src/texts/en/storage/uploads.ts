@@ -19,7 +19,7 @@ export const uploads = {
   paused: (percent: number) => `paused at ${percent} %`,
   pause: (name: string) => `Pause ${name}`,
   resume: (name: string) => `Resume ${name}`,
-  damaged: 'A part arrived damaged. Send the file again: what has arrived well is kept.',
+  damaged: 'A part arrived damaged. Send the file again; undamaged parts are kept.',
   otherFile: 'This is not the file of the started upload, or it was changed since.',
   fold: 'Collapse uploads',
   unfold: 'Expand uploads',
