@@ -116,7 +116,7 @@ test('what a reload cut off goes on with the same file, and with no other', { sk
   await page.unroute('**/uploads/*/parts/*');
   await page.getByText('An upload is not finished.').waitFor();
   await assertAccessible(page, 'an unfinished upload');
-  await page.getByRole('link', { name: 'Continue or abort' }).click();
+  await page.getByRole('link', { name: 'Continue or abort the uploads' }).click();
   const other = join(folder, 'other.bin');
   writeFileSync(other, randomBytes(65 * MIB));
   const choose = async (file: string) => {
