@@ -163,8 +163,8 @@ ${rows}
 
 Extensions that only the superuser can create: ${list(without(extensions, taken))}.
 
-**Settings**: of the ${own.length} settings that PostgreSQL lets every user change, a user here can change all except:
-${list(without(own, ownTaken))}. Of the ${others.length} settings that only superusers can change, a user here can change:
+**Settings**: of the ${own.length} settings that PostgreSQL lets every user change, a user can change
+all except ${list(without(own, ownTaken))}. Of the ${others.length} settings that only superusers can change, a user can change:
 ${list(othersTaken)}.
 `;
 }
