@@ -8,7 +8,7 @@ export interface Option {
   readonly value?: string;
   readonly short?: string;
   readonly summary: string;
-  /** May be given more than once. */
+  /** Whether the option may be given more than once. */
   readonly many?: boolean;
 }
 

@@ -87,9 +87,9 @@ function hintLines(hint: string): string[] {
     .map((line) => `  ${line}`);
 }
 
-/** A key of a profile ends by itself, so this is what most people meet one day. */
+/** Hint for an expired key of a profile, the most common failure of a sign-in. */
 export const SIGN_IN_AGAIN =
-  'Keys end after the days that login chose. Sign in again: cloudlet login URL (cloudlet profile ls: its address)';
+  'Keys expire after the days set at login. Sign in again: cloudlet login URL (for the URL: cloudlet profile ls)';
 
 /** Hints that the cloud does not give, because it does not know this program. */
 const HINTS: ReadonlyMap<CloudError['code'], string> = new Map([['invalid_api_key', SIGN_IN_AGAIN]]);
@@ -106,18 +106,18 @@ function whyNoAnswer({ cause, hint }: CloudError): string | undefined {
   return certificateHint(failed) ?? (code === '' ? hint : `${message || code}. ${hint ?? ''}`.trim());
 }
 
-/** The way on for a certificate that is not accepted; undefined: it is another failure. */
+/** Hint for a rejected certificate; undefined: another failure. */
 export function certificateHint(failed: unknown): string | undefined {
   const { code = '', message = '' } = failed as NodeJS.ErrnoException;
   if (code === 'CERT_NOT_YET_VALID' || code === 'CERT_HAS_EXPIRED')
-    return `The certificate is out of its time (${message}): compare the clock of this computer`;
+    return `The certificate has expired or is not valid yet (${message}): check the clock of this computer`;
   if (code === 'ERR_TLS_CERT_ALTNAME_INVALID')
-    return `The certificate is for another name (${message}): use the address that it names`;
+    return `The certificate is for another host name (${message}): use that name in the URL`;
   if (!CERTIFICATE.test(code)) return undefined;
   return [
-    `The certificate is not accepted (${message}). If it is your own, or your own authority's, name its file:`,
+    `The certificate was rejected (${message}). For a private certificate or CA, set its file:`,
     '    NODE_EXTRA_CA_CERTS=cloud.pem cloudlet …',
-    '  A self-signed one can be fetched; compare its fingerprint with the one on the server:',
+    "  To download a self-signed certificate (compare its fingerprint with the server's):",
     '    openssl s_client -connect HOST:443 </dev/null | openssl x509 >cloud.pem',
     '    openssl x509 -noout -fingerprint -sha256 -in cloud.pem',
   ].join('\n');

@@ -86,7 +86,7 @@ export async function all<T>(list: Pages<T>): Promise<T[]> {
 
 /** Maximum names compared with a mistyped one. */
 const MAX_GUESSES = 10_000;
-/** More entries than any list that is read as a whole. */
+/** Maximum entries of a list that is read as a whole. */
 const MAX_RESOURCES = 200_000;
 
 async function* bounded<T>(list: Pages<T> | readonly T[]): AsyncGenerator<T> {

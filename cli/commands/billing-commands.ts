@@ -24,7 +24,7 @@ export const BILLING_COMMANDS: readonly Command[] = [
     summary: 'show or set the monthly spend cap (calendar months, UTC)',
     details: [
       'CREDITS is a number, or "none". At the cap, machines and databases stop; nothing is deleted.',
-      'They start again with a higher cap, or in the next month.',
+      'Machines and databases start again with a higher cap, or in the next month.',
     ].join('\n'),
     options: {
       warn: {

@@ -8,7 +8,7 @@ import { readManifest } from '../files/export-manifest.ts';
 import { counted, type Output, sizeText } from '../output.ts';
 
 export const DISKS = { disks: { summary: 'include the disks of machines' } } as const;
-/** The rest is in the manifest. */
+/** Maximum missing files that are printed; the manifest names all. */
 const MOST_TOLD = 20;
 
 /** The query of an export. */

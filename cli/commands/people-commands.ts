@@ -49,7 +49,7 @@ async function idOf(cloud: Cloud, name: string): Promise<string> {
   return String(account.id);
 }
 
-/** One account after the other: a refusal is told with its name, and does not stop the others. */
+/** Caps one account after the other; a failure is printed with the account's name, and the rest continues. */
 async function capMany({ session, output, options, words }: Invocation): Promise<ExitCode> {
   const [given = '', ...names] = words;
   const spend_cap = given === 'none' ? null : numberOf('CREDITS', given);
@@ -190,7 +190,7 @@ export const PEOPLE_COMMANDS: readonly Command[] = [
     summary: 'list the operations that this profile, or an access key, may call, including S3',
     details: 'KEY is the ID of an access key. Each answer is a decision of the cloud.',
     options: {
-      account: { value: 'NAME', summary: 'of another account (administrators and auditors)' },
+      account: { value: 'NAME', summary: 'show another account (administrators and auditors)' },
       refused: { summary: 'list refused operations instead, with the error' },
     },
     run: async ({ session, output, options, words: [key] }) => {

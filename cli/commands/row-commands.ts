@@ -12,7 +12,7 @@ type Query = Parameters<Cloud['readDatabaseRows']>[1];
 type Changes = Parameters<Cloud['changeDatabaseRows']>[1]['changes'];
 
 const LIMIT = 100;
-/** The most rows that one call gives. */
+/** Maximum rows of one call. */
 const PAGE = 1000;
 
 /** The database of the first word; `hasDocuments`: it has collections, not tables. */
@@ -155,9 +155,9 @@ async function change(call: Invocation, changes: Changes, done: string): Promise
 
 const TERMS: Readonly<Record<string, Option>> = {
   filter: { value: 'CONDITION', summary: "such as 'price >= 5'; several must all hold", many: true },
-  sort: { value: 'COLUMN', summary: "or 'COLUMN desc'; the key follows by itself", many: true },
-  limit: { value: 'N', summary: `at most so many; default: ${LIMIT}` },
-  skip: { value: 'N', summary: 'leave out the first N' },
+  sort: { value: 'COLUMN', summary: "or 'COLUMN desc'; the key is always added", many: true },
+  limit: { value: 'N', summary: `maximum number of rows; default: ${LIMIT}` },
+  skip: { value: 'N', summary: 'skip the first N' },
 };
 const SCHEMA: Readonly<Record<string, Option>> = {
   schema: { value: 'SCHEMA', summary: 'schema of the table' },

@@ -43,7 +43,7 @@ export function rowOf(what: string, given: string): RowValues {
   return objectOf(what, givenText(given));
 }
 
-/** The same, or a list of them. */
+/** One object of values by column, or a list of them. */
 export function rowsOf(what: string, given: string): RowValues[] {
   const read = parsed(what, givenText(given));
   const rows = Array.isArray(read) ? read : [read];
@@ -64,7 +64,7 @@ function parsed(what: string, text: string): unknown {
   try {
     return JSON.parse(text, (_, value: unknown) => {
       if (typeof value !== 'number' || !Number.isInteger(value) || Number.isSafeInteger(value)) return value;
-      throw new UsageError(`${what}: ${value} is not exact as a JSON number`, 'Write it as text, in quotes');
+      throw new UsageError(`${what}: ${value} is not exact as a JSON number`, 'Write the number as text, in quotes');
     });
   } catch (error) {
     if (error instanceof UsageError) throw error;

@@ -204,7 +204,7 @@ async function list(call: Invocation): Promise<void> {
   if (!isThere) await refuseNothing(call, location);
 }
 
-/** An empty bucket is listed as such; a folder or pattern without an object is a slip, as for files. */
+/** An empty bucket is an empty list; a folder or pattern without an object is an error, as for files. */
 async function refuseNothing(call: Invocation, location: RemoteLocation): Promise<void> {
   if (location.key !== '') throw await nothingAt(call, location, true);
 }
@@ -324,5 +324,5 @@ export async function writeOut(response: IncomingMessage, location: RemoteLocati
     if (!process.stdout.write(chunk)) await once(process.stdout, 'drain');
   }
   if (written !== wanted)
-    throw new ClientError(`${shown(location)} ended before its full length`, EXIT.unavailable);
+    throw new ClientError(`the download of ${shown(location)} ended too early`, EXIT.unavailable);
 }

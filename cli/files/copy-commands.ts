@@ -125,7 +125,7 @@ class CopyPlan {
     }
   }
 
-  /** Several files keep their names below the target; a single file gets its name. */
+  /** Several files keep their names below the target; a single file takes the target's name. */
   #remoteTarget(to: RemoteLocation, name: string): RemoteLocation {
     if (this.#means.isFew && to.key !== '' && !to.key.endsWith('/')) return to;
     const folder = to.key === '' || to.key.endsWith('/') ? to.key : `${to.key}/`;

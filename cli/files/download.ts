@@ -50,12 +50,12 @@ function partPath({ from, etag, path }: Download): string {
 }
 
 /**
- * Downloads an object, compares its checksum, keeps its time, and puts it in place at once. Throws S3Failure
- * for a refusal (412: it changed meanwhile), ClientError for bytes that are not those of the object, and what
- * writing throws (ENOSPC).
+ * Downloads an object, compares its checksum, keeps its time, and renames the file at the end. Throws
+ * S3Failure for a refusal (412: the object changed meanwhile), ClientError for corrupt bytes, and write
+ * errors (ENOSPC).
  *
- * The disk is not waited for, as with awscli, rclone and rsync: it took a quarter of the time of 5 GiB. A
- * file that a power failure left with another length is copied again by `sync`.
+ * There is no fsync, as in awscli, rclone and rsync: it took a quarter of the time of 5 GiB. After a power
+ * failure, `sync` copies files of another length again.
  */
 export async function downloadFile(download: Download, { s3, onMoved }: DownloadMeans): Promise<void> {
   if (await isStream(download.path)) return writeThrough(download, { s3, onMoved });
@@ -109,7 +109,7 @@ async function writeThrough({ from, path }: Download, { s3, onMoved }: DownloadM
   };
   await pipeline(response, counted, createWriteStream(path, { flags: 'r+' }));
   if (written !== wanted)
-    throw new ClientError(`${shown(from)} ended before its full length`, EXIT.unavailable);
+    throw new ClientError(`the download of ${shown(from)} ended too early`, EXIT.unavailable);
 }
 
 /** Throws ClientError if a file has the folder's name, or a folder the file's: buckets can have both. */
@@ -125,7 +125,7 @@ async function makeFolderFor(download: Download): Promise<void> {
   await assertNoFolder(download);
 }
 
-/** Leaves nothing of the download. */
+/** Removes the unfinished file. */
 async function assertNoFolder(download: Download): Promise<void> {
   if (!(await isFolder(download.path))) return;
   await rm(partPath(download), { force: true });
@@ -182,7 +182,7 @@ async function fill(file: FileHandle, download: Download, means: Filling) {
       return headers;
     }
     if (breaks >= BREAKS)
-      throw new ClientError(`${shown(download.from)} ended before its full length`, EXIT.unavailable);
+      throw new ClientError(`the download of ${shown(download.from)} ended too early`, EXIT.unavailable);
     await sleep(PAUSE_MS * (breaks + 1) * (0.5 + Math.random()));
   }
 }
@@ -292,7 +292,7 @@ async function readAgain(part: string, bytes: number, expected: Expected | undef
 
 async function assertRight({ from }: Download, expected: Expected | undefined, part: string): Promise<void> {
   if (expected === undefined || expected.running.digest().equals(expected.value)) return;
-  // Wrong bytes must not be continued.
+  // A later download must not resume from corrupt bytes.
   await rm(part, { force: true });
   throw new ClientError(`${shown(from)}: checksum mismatch in the downloaded bytes`, EXIT.failure);
 }

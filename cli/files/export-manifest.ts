@@ -5,17 +5,17 @@ import { ClientError } from '../failures.ts';
 export interface ExportManifest {
   readonly account: { readonly username: string };
   readonly counts: { readonly files: number; readonly bytes: number; readonly left_out: number };
-  /** The first missing files. */
+  /** The first files that are missing in the export. */
   readonly left_out: readonly { readonly path: string; readonly reason: string }[];
 }
 
 const END_BYTES = 22;
 const LOCATOR_BYTES = 20;
 const NAME = 'MANIFEST.json';
-/** An entry of the directory with this name; sizes of eight bytes follow if the archive is large. */
+/** Size of the manifest's directory entry; a large archive adds 8-byte sizes. */
 const ENTRY_BYTES = 46 + NAME.length;
 const EXTRA_BYTES = 28;
-/** The list of files follows, and may be long. */
+/** Bytes read of the manifest: its head, without the list of files, which may be long. */
 const HEAD_BYTES = 2 ** 20;
 const FILES = /,?\s*"files": \[[\s\S]*$/;
 

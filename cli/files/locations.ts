@@ -24,7 +24,7 @@ export function neitherRemote(words: readonly string[], form: string): UsageErro
       return new UsageError(`${rule}; did you mean ${location} instead of ${word}?`);
   }
   if (words.some((word) => /^https?:/.test(word)))
-    return new UsageError(rule, 'Addresses are for curl and browsers; cloudlet presign makes one');
+    return new UsageError(rule, 'URLs are for curl and browsers; cloudlet presign creates one');
   return new UsageError(rule, 'To see your buckets: cloudlet ls');
 }
 

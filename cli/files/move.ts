@@ -1,4 +1,4 @@
-/** Moves an object within the cloud in one commit, so that it is never at both places or at none. */
+/** Moves an object within the cloud in one commit, so that exactly one place has it at any time. */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Cloud, CloudError } from '../../sdk/index.ts';
@@ -10,7 +10,7 @@ const LONGEST_PAUSE_MS = 60_000;
 const PAGE = 1000;
 
 export interface Movable extends RemoteLocation {
-  /** If known, saves a call. */
+  /** Id of the object; if known, it saves a call. */
   readonly id?: string | undefined;
 }
 

@@ -262,7 +262,7 @@ class Plan {
   }
 }
 
-/** An object without its own time was stored by another program: the time when it was stored is compared. */
+/** An object without the metadata `mtime` was stored by another program: its upload time is compared. */
 function isSameVersion(file: LocalFile, object: RemoteFile, isDownload: boolean): boolean {
   if (object.mtimeMs !== undefined) return isSameTime(object.mtimeMs, file.mtimeMs);
   return isDownload ? isSameTime(object.storedMs, file.mtimeMs) : file.mtimeMs <= object.storedMs;

@@ -68,7 +68,7 @@ export async function uploadFile(upload: Upload, means: UploadMeans): Promise<vo
   else await sendInParts(upload, means);
 }
 
-/** A file changed during its upload would be stored in a state that never existed. */
+/** If a file changed during its upload, the stored bytes would be a mix of both states. */
 async function assertUnchanged({ path, size, mtimeMs }: Upload): Promise<void> {
   const now = await stat(path);
   if (now.size !== size || Math.abs(now.mtimeMs - mtimeMs) > 1) throw changed(path);

@@ -19,7 +19,7 @@ const LONGEST_ASKED_MS = 60_000;
 /** A connection without traffic for this long is aborted. */
 const IDLE_MS = 60_000;
 const READ_BYTES = 512 * 1024;
-/** From this on, the clock of this computer is blamed for a refusal: S3 refuses at 15 minutes. */
+/** From this difference on, this computer's clock is the reason for a refusal: S3 refuses at 15 minutes. */
 const CLOCK_MS = 5 * 60_000;
 /** A page has 1,000 entries with names of at most 1 KiB, each byte of which may take three characters. */
 const MAX_ANSWER_BYTES = 16 * 2 ** 20;
@@ -137,10 +137,10 @@ export class Requests {
   }
 }
 
-/** A cloud has one region and accepts any name. */
+/** Region for signatures: a cloud has one region and accepts any name. */
 const REGION = 'us-east-1';
 
-/** Milliseconds that the clock of this computer lacks, by the cloud's answers; 0 while they agree. */
+/** Difference of the cloud's clock to the clock of this computer, ms; 0 while they agree. */
 let clockLacksMs = 0;
 
 /** Signs a request when it is sent, by the cloud's time where this computer's is known to be wrong. */
@@ -148,7 +148,7 @@ export function signerWith({ access_key_id: accessKeyId, secret_access_key: secr
   return { accessKeyId, secret, region: REGION, nowMs: Date.now() + clockLacksMs };
 }
 
-/** Takes the time from a refusal, as SDKs do, where it differs enough to be the reason. */
+/** Sets the clock from a refusal, as SDKs do, if the difference is large enough to be the reason. */
 function setClockBy(date: string | undefined): void {
   const lacksMs = Date.parse(date ?? '') - Date.now();
   if (Math.abs(lacksMs - clockLacksMs) >= CLOCK_MS) clockLacksMs = lacksMs;

@@ -6,7 +6,7 @@ export class S3Failure extends ClientError {
   readonly status: number;
   /** `NoSuchKey`, …; for a response without a body, the status. */
   readonly code: string;
-  /** The clock of this computer was wrong, and is set by the answer for the next request. */
+  /** Whether the clock of this computer was wrong; the response has set it for the next request. */
   readonly isClockWrong: boolean = false;
 
   constructor(told: { status: number; code: string; message: string; requestId: string | undefined }) {
@@ -19,7 +19,7 @@ export class S3Failure extends ClientError {
   }
 }
 
-/** Ways on where the message alone names none. */
+/** Hints for messages that name no fix. */
 const KNOWN: Readonly<Record<string, { readonly hint: string; readonly exitCode: ExitCode }>> = {
   InvalidAccessKeyId: { hint: SIGN_IN_AGAIN, exitCode: EXIT.signIn },
   RequestTimeTooSkewed: { hint: 'Set the clock of this computer', exitCode: EXIT.forbidden },

@@ -44,7 +44,7 @@ export class Profiles {
     } catch {
       // Reported below, without the file's content.
     }
-    throw new ClientError(`${path} is corrupt`, EXIT.failure, 'Remove it and log in again');
+    throw new ClientError(`${path} is corrupt`, EXIT.failure, 'Remove the file and log in again');
   }
 
   get current(): string | null {

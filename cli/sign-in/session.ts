@@ -9,7 +9,7 @@ import { type Profile, Profiles, type S3Keys } from './profiles.ts';
 /** Timeout that exceeds any transfer. */
 const ONE_COMMAND_SECONDS = 24 * 3600;
 
-/** A dropped connection gives no response. */
+/** Timeout for the response: a dropped connection sends none. */
 const REACH_MS = 3000;
 
 export class Session {

@@ -84,7 +84,7 @@ async function exportRows(call: Invocation): Promise<void> {
   await save(await cloud.exportDatabaseRows(database.database_id, query as ExportQuery), path);
 }
 
-/** Saves as a file only what has arrived completely. */
+/** Creates the file only after a complete download. */
 async function save(response: Response, path = '-'): Promise<void> {
   if (response.body === null) throw new ClientError('the answer is empty', EXIT.unavailable);
   const bytes = Readable.fromWeb(response.body as Parameters<typeof Readable.fromWeb>[0]);

@@ -12,11 +12,12 @@ import { join, openSocket } from './tunnel.ts';
 
 const MAX_LOG_BYTES = 2 ** 20;
 const LOG_BYTES = 64 * 1024;
-/** The exit code of ssh when ssh itself failed, and not the command. */
+/** The exit code of ssh if ssh itself failed, not the command on the machine. */
 const SSH_FAILED = 255;
 const REFUSED =
-  'If permission was denied: temporary keys need the image tiny, or OpenSSH and cloud-init, and a restart of machines ' +
-  'created before this version. Otherwise, add your key in the console (cloudlet vm console).';
+  'If permission was denied: temporary keys work with the image "tiny" and with images that have OpenSSH and ' +
+  'cloud-init. Restart machines that were created before this version. Otherwise, add your key in the console ' +
+  '(cloudlet vm console).';
 
 const theVm = async (call: Invocation): Promise<{ readonly cloud: Cloud; readonly vm: Vm }> => {
   const { cloud } = call.session();

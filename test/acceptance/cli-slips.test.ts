@@ -111,7 +111,7 @@ test('a key that has ended says how to sign in again, with the code of not signe
   await other.call(`/api/account/access-keys/${JSON.parse(String(key)).id}`, { method: 'DELETE' });
   for (const args of [['whoami'], ['ls', 's3://photos'], ['cat', 's3://photos/a.txt']]) {
     const said = await ended.fails(3, args);
-    assert.match(said, /\n {2}Keys end after .* cloudlet login URL/, args.join(' '));
+    assert.match(said, /\n {2}Keys expire after .* cloudlet login URL/, args.join(' '));
   }
 });
 
