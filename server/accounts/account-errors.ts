@@ -20,9 +20,11 @@ export function accountSuspended(reason: string | null): AppError {
 
 export function registrationClosed(policy: 'invitation' | 'domain' | 'closed'): AppError {
   if (policy === 'domain')
-    return new AppError('registration_closed', 'Registration on this cloud is by e-mail address', {
-      hint: 'Ask for a link by mail: POST /api/register/request, or "Sign up" in the console',
-    });
+    return new AppError(
+      'registration_closed',
+      'Registration requires an e-mail address at an allowed domain',
+      { hint: 'Request a link by mail: POST /api/register/request, or "Sign up" in the console' },
+    );
   const [detail, wanted] =
     policy === 'closed'
       ? ['Registration is closed on this cloud', 'an account']

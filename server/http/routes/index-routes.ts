@@ -145,7 +145,7 @@ ${REGISTER[registration]}
 const REGISTER = {
   open: '<p>Register. The response contains your API key.</p>',
   invitation: '<p>Registration is by invitation: ask the administrator for one.</p>',
-  domain: '<p>Registration is by e-mail address: sign up in the console.</p>',
+  domain: '<p>Registration requires an e-mail address at an allowed domain: sign up in the console.</p>',
   closed: '<p>Registration is closed: ask the administrator for an account.</p>',
 };
 const KEY_LINE = 'KEY=clk_…   # your API key';

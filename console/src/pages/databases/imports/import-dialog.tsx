@@ -38,7 +38,7 @@ interface ImportProps {
   readonly onClose: () => void;
 }
 
-/** Changes to the guesses, by field; null: left out. */
+/** The user's changes to the detected columns, by field of the file; null: the field is not imported. */
 type Choices = Readonly<Record<string, { readonly name?: string; readonly type?: string } | null>>;
 
 interface Asked {

@@ -48,7 +48,7 @@ export const queries = {
   saveSubmit: 'Save',
   isSaved: (name: string) => `${name} was saved`,
   deleteSaved: (name: string) => `Delete the saved query ${name}`,
-  deleteSavedLead: 'It is permanently deleted.',
+  deleteSavedLead: 'The saved query is permanently deleted.',
   deleteSubmit: 'Delete',
   explain: 'Explain',
   explainLead: 'Shows how the first statement would be run, without running it.',
