@@ -137,7 +137,7 @@ function modifyView(collection: Collection, command: Document, scope: CommandSco
   if (viewOf(collection.options) === null)
     throw new CommandError(
       'InvalidOptions',
-      `'viewOn' and 'pipeline' are for views, and ${collection.name} is none`,
+      `'viewOn' and 'pipeline' are for views, and ${collection.name} is not a view`,
     );
   if (viewOn === undefined || pipeline === undefined)
     throw new CommandError(

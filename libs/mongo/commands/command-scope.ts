@@ -71,7 +71,7 @@ export function assertRoom({ store }: CommandScope): void {
   if (store.tables < MAX_TABLES) return;
   throw new CommandError(
     'OperationFailed',
-    `a database has at most ${MAX_TABLES} collections and indexes together: drop those that are not used`,
+    `a database has at most ${MAX_TABLES} collections and indexes together: drop unused collections or indexes`,
   );
 }
 

@@ -226,8 +226,8 @@ export function writerTaken(): WriterTaken {
   return new WriterTaken(
     new CommandError(
       'LockTimeout',
-      'A transaction that has written is under way, and others write when it has ended. Give the transaction ' +
-        'its session in each of its operations, and commit it soon',
+      'Another transaction has written and is still open; other writes wait until it ends. Pass the session to each ' +
+        'operation of that transaction, and commit it soon',
     ),
   );
 }

@@ -11,9 +11,9 @@ export type Pair = readonly [x: number, y: number];
 
 /** A stored location. */
 export interface Location {
-  /** Null: a pair outside the valid longitudes and latitudes. */
+  /** Null: the coordinates are outside the valid longitudes and latitudes. */
   readonly shape: Shape | null;
-  /** On a plane; null: not a single point. */
+  /** Planar coordinates; null: the location is not a single point. */
   readonly pair: Pair | null;
   readonly value: unknown;
 }

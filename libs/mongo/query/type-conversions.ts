@@ -49,7 +49,7 @@ function typeOf(wanted: unknown): string {
   throw new CommandError('BadValue', `Unknown type name: ${String(wanted)}`);
 }
 
-/** Milliseconds as a date; a text as its date. */
+/** Converts milliseconds, a date string, an ObjectId or a timestamp to a Date. */
 function toDate(value: unknown, fail: () => CommandError): Date {
   if (typeof value === 'string') return new Date(parseDate(value));
   if (isNumber(value) && typeNameOf(value) !== 'int') {

@@ -183,7 +183,7 @@ export function readSearch(asked: unknown, spec: Document): TextSearch {
   const terms = (texts: string[], how: Sensitivity) =>
     new Set(texts.flatMap((text) => [...termsOf(text, language, how)]));
   if (wanted.length + unwanted.length + phrases.length > MAX_WANTED)
-    throw new CommandError('BadValue', `a search may have ${MAX_WANTED} words and phrases, not more`);
+    throw new CommandError('BadValue', `a search may have at most ${MAX_WANTED} words and phrases`);
   const positive = terms(wanted, sensitivity);
   const negative = terms(unwanted, sensitivity);
   return {

@@ -127,7 +127,7 @@ function replacing(name: string, isAll: boolean): (values: Document) => unknown 
     if (input.length + count * (replacement.length - find.length) > MAX_LENGTH)
       throw new CommandError(
         'BSONObjectTooLarge',
-        `${name} makes no text longer than ${MAX_LENGTH} characters`,
+        `${name} cannot return more than ${MAX_LENGTH} characters`,
       );
     return input.replaceAll(find, put);
   };
@@ -139,7 +139,7 @@ function concatenated(values: unknown[]): unknown {
   if (texts.reduce((sum, { length }) => sum + length, 0) > MAX_LENGTH)
     throw new CommandError(
       'BSONObjectTooLarge',
-      `$concat makes no text longer than ${MAX_LENGTH} characters`,
+      `$concat cannot return more than ${MAX_LENGTH} characters`,
     );
   return texts.join('');
 }
