@@ -29,7 +29,7 @@ const DATABASE = '/api/databases/{database_id}';
 /** Errors of any engine. */
 const ENGINE_FAILURES = ['data_damaged', 'data_missing', 'engine_unavailable', 'host_disk_full'] as const;
 
-/** A statement of 100,000 characters, each escaped to six bytes in JSON, and as much for parameters. */
+/** Enough for 100,000 characters, each escaped to six bytes in JSON, and as many for parameters. */
 const MAX_QUERY_BYTES = 2 * 2 ** 20;
 
 export function databaseContentRoutes(deps: DatabaseContentRoutesDeps): Route[] {
@@ -46,8 +46,8 @@ function queryRoutes({ queries }: DatabaseContentRoutesDeps): Route[] {
       tag: 'databases',
       summary: 'Run a statement',
       description:
-        'Read-only by default. Limits: 1,000 rows, 4 MiB, 10 seconds. It ends in the database when you cancel it by ' +
-        'its `query_id`, or close the connection.',
+        'Read-only by default. Limits: 1,000 rows, 4 MiB, 10 seconds. The statement ends in the database when you ' +
+        'cancel it by its `query_id`, or close the connection.',
       permission: 'databases:write',
       params: DatabasePath,
       body: NewQuery,
@@ -92,9 +92,9 @@ function testDatabasesRoute(queries: Queries): Route {
     summary: 'List further databases that your programs created on the server of a database',
     description:
       'Programs create them with `CREATE DATABASE`, for tests or as shadow databases, at most 50 on a server; for ' +
-      'engines that have `has_test_databases`. All ' +
-      'databases of an account with one engine share a server, so each lists the same. In the built-in MongoDB the ' +
-      'first write makes one, and each database has its own, at most 50.',
+      'engines that have `has_test_databases`. All databases of an account with one engine share a server, so the list ' +
+      'is the same for each. In the built-in MongoDB the first write creates a test database, and each database has ' +
+      'at most 50 of its own.',
     permission: 'databases:read',
     params: DatabasePath,
     responses: { 200: Type.Array(TestDatabaseEntry) },

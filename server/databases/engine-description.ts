@@ -24,7 +24,7 @@ export interface EngineTraits {
   readonly hasLog: boolean;
   /** Whether drivers may use TLS where it is not required. */
   readonly offersTls: boolean;
-  /** Whether programs can create test databases beside it. */
+  /** Whether programs can create test databases beside a database. */
   readonly hasTestDatabases: boolean;
   /** Whether the databases of an account share a server of the account's own, if Cloudlet runs it. */
   readonly hasAccountServer: boolean;
@@ -40,7 +40,7 @@ export interface EngineClient {
 
 export interface EngineDescription {
   readonly name: EngineName;
-  /** Its name for humans: `PostgreSQL`. */
+  /** Name for display: `PostgreSQL`. */
   readonly title: string;
   /** A sentence on suitable uses. */
   readonly summary: string;
@@ -57,7 +57,7 @@ export interface EngineDescription {
   readonly plans?: PlanLanguage;
   /** How a dump differs from the previous one: in place, or by inserted bytes. */
   readonly dumpChanges: 'in_place' | 'by_insertion';
-  /** The beginning of dumps that its programs write, and no other engine loads; missing: unknown. */
+  /** The first bytes of dumps that its programs write and no other engine loads; missing: unknown. */
   readonly dumpBegins?: RegExp;
   /** Sample code that connects. */
   snippets(target: SnippetTarget): Snippets;

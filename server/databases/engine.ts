@@ -50,7 +50,7 @@ export interface Readiness {
   readonly reason: string | null;
   /** Fix for the operator. */
   readonly fix: string | null;
-  /** The host is still installing the engine: databases can be created, and wait for it. */
+  /** Whether the host is still installing the engine; new databases wait until it is installed. */
   readonly preparing?: Preparing;
   /** Extensions that tenants may create; missing if the engine has none. */
   readonly extensions?: readonly string[];
@@ -97,7 +97,7 @@ export interface Query {
   readonly params: readonly unknown[];
   readonly readOnly: boolean;
   readonly maxRows: number;
-  /** So many rows are left out before those; default: 0. */
+  /** Number of rows to skip; default: 0. */
   readonly skip?: number;
   /** Limit of the rows as JSON. */
   readonly maxBytes: number;
@@ -182,7 +182,7 @@ export interface Table {
   readonly size_bytes: number | null;
 }
 
-/** A database that an account's programs created on its server, for tests or as a shadow. */
+/** A database that an account's programs created on its server, for tests or as a shadow database. */
 export interface TestDatabase {
   readonly name: string;
   readonly sizeBytes: number;
@@ -202,13 +202,13 @@ export interface Dump {
 
 export interface DumpHow {
   readonly signal: AbortSignal;
-  /** For a recovery point, whose dumps are not queued behind users' dumps. */
+  /** Whether the dump is for a recovery point: such dumps are not queued behind users' dumps. */
   readonly isForPoint?: boolean;
   /** Whether the dump includes test databases of unknown origin. */
   readonly hasTests?: boolean;
 }
 
-/** `host_disk_full`: it cannot grow now, all else works; `engine_unavailable`: nothing works. */
+/** `host_disk_full`: the database cannot grow now; `engine_unavailable`: it cannot be used at all. */
 export interface Trouble {
   readonly code: 'engine_unavailable' | 'host_disk_full';
   readonly message: string;

@@ -30,7 +30,7 @@ const MISSING: Readiness = {
 
 export class Engines {
   readonly #engines: ReadonlyMap<EngineName, Engine>;
-  /** The last one that was read. */
+  /** The readiness that was read last. */
   #readiness: ReadonlyMap<EngineName, Readiness> = new Map();
   readonly #abouts: ReadonlyMap<EngineName, EngineDescription>;
 
@@ -53,8 +53,8 @@ export class Engines {
   }
 
   /**
-   * Why a database cannot be used, as far as is known; null: nothing is. An engine that does not know it of a
-   * single database has all closed while it is unavailable.
+   * Why a database cannot be used; null: no reason is known. If an engine does not report single databases,
+   * all of its databases are unusable while the engine is unavailable.
    */
   trouble(name: EngineName, database: EngineDatabase): Trouble | null {
     const engine = this.get(name);

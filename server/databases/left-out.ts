@@ -1,6 +1,6 @@
 /** Parts of a dump that a load leaves out because this server or tenant cannot have them. */
 
-/** Notes that are kept and shown. */
+/** Maximum notes that are kept and shown. */
 const MOST_NOTES = 10;
 const MOST_TEXT = 200;
 

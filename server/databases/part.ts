@@ -86,7 +86,7 @@ export interface DatabasesDeps {
   /** Whether this node of a cluster has the databases; default: it has. */
   readonly isHere?: boolean | undefined;
   readonly sweepGuard: SweepGuard;
-  /** undefined: no account keeps to a share of the disk. */
+  /** undefined: accounts have no shares of the disk. */
   readonly diskShares?: Pick<DiskShares, 'count' | 'over'> | undefined;
   readonly onError: (databaseId: string, what: string, error: unknown) => void;
 }
@@ -220,7 +220,7 @@ export async function databasesPart(
     ],
     start: () => {
       void supervisor.check();
-      // Databases show at once that their engine is away.
+      // Databases show at once that their engine is unavailable.
       void engines.readiness().catch(() => {});
       void move().catch(() => {});
     },

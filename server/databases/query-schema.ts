@@ -8,7 +8,7 @@ const names = () => Type.Array(Type.String());
 const QueryId = Type.String({
   pattern: '^[A-Za-z0-9_-]{1,64}$',
   'x-rule': 'must have 1 to 64 characters from A-Z, a-z, 0-9, "_" and "-"',
-  description: 'Name of a running query, for cancelling it: 1 to 64 of A-Z a-z 0-9 _ -',
+  description: 'Id of the running query, to cancel it: 1 to 64 of A-Z a-z 0-9 _ -',
 });
 
 export const NewQuery = namedObject('DatabaseQuery', {
@@ -128,10 +128,10 @@ const LoadNote = namedObject('DatabaseLoadNote', {
 export const LoadedDatabase = namedObject('LoadedDatabase', {
   ...Database.properties,
   added: Type.Boolean({
-    description: 'Whether the file had only data, which were added to the existing tables',
+    description: 'Whether the dump was data-only, so that its rows were added to the existing tables',
   }),
   left_out: Type.Integer({ description: 'Number of statements or options that were left out' }),
-  notes: Type.Array(LoadNote, { description: 'The first 10 that were left out' }),
+  notes: Type.Array(LoadNote, { description: 'The first 10 statements or options that were left out' }),
 });
 export type LoadedDatabase = Static<typeof LoadedDatabase>;
 
@@ -153,9 +153,9 @@ export const TestDatabaseEntry = namedObject('TestDatabase', {
   name: Type.String({
     description: 'Name of the database; use it in the connection URI in place of the original name',
   }),
-  size_bytes: Type.Integer({ description: 'Bytes of its files, which the sizes of your databases include' }),
+  size_bytes: Type.Integer({ description: 'Size of the files in bytes; included in the sizes of your databases' }),
   username: Type.Union([Type.String(), Type.Null()], {
-    description: 'User who created it; null if the engine does not record it',
+    description: 'User who created the database; null if the engine does not record it',
   }),
 });
 export type TestDatabaseEntry = Static<typeof TestDatabaseEntry>;

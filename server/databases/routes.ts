@@ -101,7 +101,7 @@ function engineRoutes({ engines, limits, serverConnections, maxSizeMb }: Databas
       name: 'listDatabaseEngines',
       livesOn: 'host-or-any',
       tag: 'databases',
-      summary: 'List the database engines, with the reason for each unavailable one',
+      summary: 'List the database engines, with the reason if an engine is unavailable',
       permission: 'public',
       responses: { 200: Type.Array(EngineEntry) },
       handler: async () =>
@@ -277,7 +277,7 @@ function changeRoutes({ databases }: DatabaseRoutesDeps): Route[] {
       livesOn: 'host',
       tag: 'databases',
       summary: 'Rotate the password of a database',
-      description: 'Invalidates the old password and ends its sessions immediately.',
+      description: 'Invalidates the old password and immediately ends the sessions that use it.',
       permission: 'databases:write',
       params: DatabasePath,
       responses: { 200: Credentials },
@@ -293,7 +293,7 @@ function changeRoutes({ databases }: DatabaseRoutesDeps): Route[] {
       summary: 'Restart the server of a database',
       description:
         'Each account has its own server for its databases of an engine with the trait ' +
-        '`has_account_server`; else a database has its own. All sessions on the server end, and open transactions ' +
+        '`has_account_server`; with other engines each database has its own server. All sessions on the server end, and open transactions ' +
         'are rolled back.',
       permission: 'databases:write',
       params: DatabasePath,
@@ -314,7 +314,7 @@ function removalRoutes({ deleter }: DatabaseRoutesDeps): Route[] {
       tag: 'databases',
       summary: 'Delete a database',
       description:
-        'Ends its sessions, loads and copies immediately. A last dump is kept ' +
+        'Ends the sessions, loads and copies of the database immediately. A last dump is kept ' +
         'until `deletes_at`, by default for 72 hours; until then the database can be undeleted. If the disk has ' +
         'no space for the dump, the request is refused; `keep=false` deletes immediately and permanently, ' +
         'including a database that was already deleted and is still kept.',
@@ -332,7 +332,7 @@ function removalRoutes({ deleter }: DatabaseRoutesDeps): Route[] {
       livesOn: 'host',
       tag: 'databases',
       summary: 'Undelete a database',
-      description: 'Restores its content and its password.',
+      description: 'Restores the content and the password.',
       permission: 'databases:write',
       params: DatabasePath,
       body: Undeletion,

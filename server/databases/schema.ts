@@ -49,7 +49,7 @@ export const Database = namedObject('Database', {
   created_at: Type.String(),
   deletes_at: textOrNull('When a deleted database is removed permanently; until then it can be undeleted'),
   kept_bytes: Type.Union([Type.Integer(), Type.Null()], {
-    description: 'Size of the last dump of a deleted database, which is charged like its bytes; else null',
+    description: 'Size of the last dump of a deleted database, charged like database storage; else null',
   }),
 });
 export type Database = Static<typeof Database>;
@@ -113,7 +113,7 @@ export type Undeletion = Static<typeof Undeletion>;
 
 export const DeletionQuery = Type.Object({
   keep: Type.Optional(
-    Type.Boolean({ description: 'false: keep no last dump, and delete an existing one. Default: true' }),
+    Type.Boolean({ description: 'false: keep no last dump, and delete an existing dump. Default: true' }),
   ),
 });
 
@@ -129,7 +129,7 @@ export const DatabaseMoments = namedObject('DatabaseMoments', {
       from: Type.String(),
       to: Type.String({ description: 'End of the range; later times are archived within a minute' }),
     }),
-    { description: 'Newest first; the database can be restored as of any time within one' },
+    { description: 'Newest first; the database can be restored as of any time within a range' },
   ),
   reason: textOrNull('Why the list is empty'),
 });
@@ -190,18 +190,18 @@ const EngineTraits = namedObject('DatabaseEngineTraits', {
   }),
   has_log: Type.Boolean({ description: 'Whether the log of a database can be read' }),
   offers_tls: Type.Boolean({
-    description: '`tls=true` of credentials is allowed',
+    description: 'Whether `tls=true` of credentials is allowed',
   }),
   has_test_databases: Type.Boolean({
-    description: 'Programs can make test databases',
+    description: 'Programs can create test databases',
   }),
   has_account_server: Type.Boolean({
-    description: 'An account has its own server',
+    description: 'Whether each account has its own server',
   }),
 });
 
 const EngineClient = namedObject('DatabaseEngineClient', {
-  programs: Type.Array(Type.String(), { description: 'The preferred one first' }),
+  programs: Type.Array(Type.String(), { description: 'The preferred program first' }),
   package: Type.String({ description: 'Debian package' }),
 });
 
@@ -216,14 +216,14 @@ export const EngineEntry = namedObject('DatabaseEngine', {
   reason: textOrNull('Why the engine is unavailable, or a known limitation'),
   fix: textOrNull('Fix for the operator'),
   preparing: Type.Union([Preparing, Type.Null()], {
-    description: 'Whether the host is still installing the engine: databases can be created, and wait for it',
+    description: 'Whether the host is still installing the engine; new databases wait until it is installed',
   }),
-  default: Type.Boolean({ description: 'Whether new databases use it by default' }),
+  default: Type.Boolean({ description: 'Whether new databases use this engine by default' }),
   extensions: Type.Array(Type.String(), {
     description: 'Extensions available to `CREATE EXTENSION`; empty where the engine has none',
   }),
-  title: Type.String({ description: 'As `PostgreSQL`' }),
-  summary: Type.String({ description: 'Which programs it suits' }),
+  title: Type.String({ description: 'Name for display, such as `PostgreSQL`' }),
+  summary: Type.String({ description: 'Suitable uses of the engine' }),
   traits: EngineTraits,
   client: Type.Union([EngineClient, Type.Null()], {
     description: 'Terminal programs; null: none',

@@ -77,11 +77,11 @@ export const NewShare = namedObject('NewShare', {
     Type.Integer({
       minimum: 1,
       maximum: SHARE_YEARS_SECONDS,
-      description: 'Seconds; default: until it is ended',
+      description: 'Seconds; default: until the link is ended',
     }),
   ),
   password: Type.Optional(
-    Type.String({ minLength: 4, maxLength: 200, description: 'Visitors must enter it to open the link' }),
+    Type.String({ minLength: 4, maxLength: 200, description: 'Password that visitors must enter' }),
   ),
   max_downloads: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000 })),
 });
@@ -94,7 +94,7 @@ export const Share = namedObject('Share', {
   url: Type.String({ description: 'The link, on the data origin' }),
   state: Type.Union([Type.Literal('active'), Type.Literal('expired'), Type.Literal('used_up')]),
   has_password: Type.Boolean(),
-  expires_at: Type.Union([Type.String(), Type.Null()], { description: 'null: until it is ended' }),
+  expires_at: Type.Union([Type.String(), Type.Null()], { description: 'null: until the link is ended' }),
   max_downloads: Type.Union([Type.Integer(), Type.Null()], { description: 'null: no limit' }),
   downloads: Type.Integer({ description: 'So far' }),
   last_download_at: Type.Union([Type.String(), Type.Null()]),
@@ -185,7 +185,7 @@ export const ObjectChange = namedObject('ObjectChange', {
     }),
   ),
   version_id: Type.Optional(
-    Type.String({ description: 'The expected current version; refused if another one is current' }),
+    Type.String({ description: 'The expected current version; refused if another version is current' }),
   ),
 });
 
@@ -282,8 +282,8 @@ export const NewBucketRestore = namedObject('NewBucketRestore', {
     Type.Boolean({
       description:
         'Restores all versions and delete markers, in their order, with their times and locks. A new bucket also gets ' +
-        'the settings; an existing one must have the same versioning and object lock, and a name ' +
-        'that already has other versions is skipped. Not with `name` or `existing`',
+        'the settings. An existing bucket must have the same versioning and object lock; names that already have ' +
+        'other versions are skipped. Not with `name` or `existing`',
       default: false,
     }),
   ),

@@ -2,8 +2,8 @@
  * Creates databases: a row in state `creating`, then the database in the engine, empty or as a copy, then the
  * commit that makes it ready and stores the response.
  *
- * An interrupted creation is undone: nobody got a response, and the name is free again. One that waits long
- * for its account's first server goes on instead (first-start.ts): its caller was told that it is `creating`.
+ * An interrupted creation is undone: nobody got a response, and the name is free again. If the creation
+ * waited for the account's first server (first-start.ts), it continues: the caller got the state `creating`.
  */
 
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -187,7 +187,7 @@ export class Creation {
     if (from === undefined) return undefined;
     const { owned, points } = this.#deps;
     const { database_id: id } = from;
-    // A recovery point also has databases that were deleted or damaged since.
+    // A recovery point also has databases that were deleted or damaged later.
     const source =
       past === undefined ? await owned.findLive(principal, id) : await owned.findAny(principal, id);
     if (past === undefined) assertReadable(source);

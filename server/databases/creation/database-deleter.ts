@@ -83,7 +83,7 @@ export class DatabaseDeleter {
     turns.interrupt(databaseId, deletedMeanwhile());
     const response = await turns.run(databaseId, async () => {
       const now = seen.state === 'creating' ? await store.find(databaseId) : seen;
-      // The interruption has undone a database that was still being created.
+      // A database that was still being created was undone by the interruption.
       if (now === undefined || (seen.state === 'creating' && now.state === 'deleting'))
         return views.present({ ...seen, state: 'deleting' });
       // A database whose server never started has no data to keep.

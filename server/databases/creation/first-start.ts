@@ -20,7 +20,7 @@ interface FirstStartDeps {
   readonly lifecycle: Lifecycle;
   readonly views: DatabaseViews;
   readonly engines: Pick<Engines, 'about'>;
-  /** How long a caller waits for a database that is ready, ms. */
+  /** Time after which the caller gets a response even if the database is not ready, ms. */
   readonly tellMs?: number | undefined;
 }
 
@@ -41,7 +41,7 @@ export class FirstStart {
   #timer: NodeJS.Timeout | undefined;
   #telling: Promise<DatabaseRow> | null = null;
 
-  /** `asked`: the caller, who gets a response after a while; null: only at the end. */
+  /** `asked`: the caller, who gets a response before the end if it takes long; null: only at the end. */
   constructor(
     deps: FirstStartDeps,
     creating: DatabaseRow,

@@ -52,8 +52,8 @@ function rowsOf(beginning: string, separator: string): readonly CsvRow[] {
 }
 
 /**
- * The first row has names if none of it looks like a value. A text that it has twice is a name where rows
- * below have values of another type: exports of joined tables have `id` and `name` twice.
+ * The first row has names if none of its fields looks like a value. A repeated text is also a name if the
+ * rows below have values of another type: exports of joined tables have `id` and `name` twice.
  */
 export function hasHeader([first, ...below]: readonly CsvRow[]): boolean {
   if (first === undefined) return true;

@@ -8,7 +8,7 @@ const MAX_COLUMNS_CHARACTERS = 12_000;
 export const SAMPLE_ROWS = 20;
 
 export const ImportQuery = Type.Object({
-  table: Type.String({ minLength: 1, maxLength: MAX_NAME, description: 'Created if it does not exist' }),
+  table: Type.String({ minLength: 1, maxLength: MAX_NAME, description: 'Table; created if it does not exist' }),
   schema: Type.Optional(
     Type.String({ maxLength: MAX_NAME, description: 'Default: the first table of that name' }),
   ),
@@ -34,7 +34,7 @@ export const ImportQuery = Type.Object({
       enum: [...EMPTY_MEANINGS],
       default: 'unquoted',
       description:
-        'An empty field: `unquoted`: NULL, but `""` is empty text, as exports write it; `null`: NULL; `text`: empty text',
+        'Value of an empty field. `unquoted`: NULL, but `""` is empty text (as in exports); `null`: NULL; `text`: empty text',
     }),
   ),
   columns: Type.Optional(
@@ -65,7 +65,7 @@ const Column = namedObject('DatabaseImportColumn', {
   field: Type.String({ description: 'Name in the file' }),
   name: Type.Union([Type.String(), Type.Null()], { description: 'Column of the table; null: left out' }),
   type: Type.Union([Type.String({ enum: [...COLUMN_KINDS] }), Type.Null()], {
-    description: 'null: the table exists, and its own type is used',
+    description: 'null: the table exists, and the type of its column is used',
   }),
 });
 export type ImportColumn = Static<typeof Column>;

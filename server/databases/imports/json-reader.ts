@@ -69,7 +69,7 @@ export class JsonReader {
     return [];
   }
 
-  /** A file that was cut off between two objects must not pass for a whole one. */
+  /** Detects a file that was cut off between two objects. */
   #list(character: '[' | ']'): void {
     if (character === '[' && this.#lists === 0) this.#listLine = this.#line;
     this.#lists += character === '[' ? 1 : -1;

@@ -1,4 +1,4 @@
-/** Values of a file as values that a table takes. */
+/** Converts values of a file for the columns of a table. */
 import type { ColumnKind } from './guesses.ts';
 
 export type Convert = (value: unknown) => unknown;

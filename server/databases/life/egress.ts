@@ -51,8 +51,8 @@ export interface DatabaseBilling {
   /** Throws `insufficient_credits` when the account has no credits left. */
   assertCredit(accountId: number): Promise<void>;
   /**
-   * Statements for a new or undeleted database. Throws `quota_exceeded`; if the commit is refused because a
-   * concurrent change took the last of a quota, call it again.
+   * Statements for a new or undeleted database. Throws `quota_exceeded`. If the commit is refused because a
+   * concurrent change used up the quota, call this again.
    */
   created(database: BilledDatabase): Promise<readonly Statement[]>;
   /** Storage is counted from now on. */

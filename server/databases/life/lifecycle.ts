@@ -123,7 +123,7 @@ export function databaseExists(name: string, hint?: string): AppError {
 export type DatabaseEventType =
   `database.${'created' | 'deleted' | 'read_only' | 'suspended' | 'resumed' | 'failed' | 'tunnel_opened' | 'tunnel_closed'}`;
 
-/** undefined: the change is not worth an event. */
+/** undefined: no event is sent for the change. */
 function eventFor(before: DatabaseRow, after: DatabaseRow, at: number) {
   const type = typeOf(before, after);
   if (type === undefined) return undefined;

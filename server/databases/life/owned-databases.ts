@@ -86,7 +86,7 @@ export class Logins {
       timingSafeEqual(row.password_hash, hash);
     if (!isRight) {
       throw new AppError('invalid_database_password', 'Wrong password for this database', {
-        hint: 'Read it with GET /api/databases/{database_id}/credentials',
+        hint: 'Read the password with GET /api/databases/{database_id}/credentials',
       });
     }
     assertReadable(row);

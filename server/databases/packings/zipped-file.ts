@@ -7,10 +7,10 @@ const FILE = 0x04034b50;
 const DESCRIPTOR = 0x08074b50;
 const STORED = 0;
 const DEFLATED = 8;
-/** Folders and notes that are passed over, and their bytes: no limit of the database counts them. */
+/** Limits for skipped folders and notes, which the size limit of the database does not include. */
 const MOST_PASSED_OVER = 1000;
 const MOST_PASSED_OVER_BYTES = 16 * 2 ** 20;
-/** Sizes of 0xffffffff stand in a later field (ZIP64), which only stored files need. */
+/** A size of 0xffffffff: the real size is in a later field (ZIP64), which only stored files need. */
 const FAR_SIZE = 0xffffffff;
 
 interface Header {
@@ -63,7 +63,7 @@ const tooMuch = () =>
 
 function several(first: string, second: string): LoadFailed {
   const names = `${JSON.stringify(first.slice(0, 60))} and ${JSON.stringify(second.slice(0, 60))}`;
-  return new LoadFailed(`The zip archive has several files, ${names}: unpack it, and load one of them`);
+  return new LoadFailed(`The zip archive has several files, ${names}: unpack the archive, and load one file`);
 }
 
 function assertReadable({ isEncrypted, method, isStreamed, packedBytes }: Header): void {

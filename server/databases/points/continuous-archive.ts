@@ -228,7 +228,7 @@ export class ContinuousArchive implements LogWriter {
 
   /** Called before an idle server stops. */
   async #farewell(served: Served): Promise<void> {
-    // New connections wait for this, but not if the target is gone.
+    // New connections wait for this, unless the target is unavailable.
     if (this.#problems.of(served.key) !== null) return;
     const shipping = (async () => {
       const logs = await this.#open();
@@ -283,7 +283,7 @@ export class ContinuousArchive implements LogWriter {
       return track;
     }
     if (state.line !== null || known !== undefined) {
-      // Without a pause, a log that keeps breaking would cost a base copy each time.
+      // Without a pause, each of many gaps in a log would cost a base copy.
       if (this.#isPaused(key)) return null;
       this.#pauses.set(key, this.#deps.clock.uptime() + PAUSE_MS);
       const what = `the archived log of ${key} has a gap, or is damaged`;

@@ -16,11 +16,11 @@ export interface TrialsDeps {
 /** Results for one engine. */
 export interface EngineTrials {
   readonly engine: EngineName;
-  /** Databases tested, or that would have been. */
+  /** Databases that were tested; if this host cannot test them, all that a test would include. */
   readonly databases: number;
   readonly opened: number;
   readonly tables: number;
-  /** Estimate of the engine; null: it makes none. */
+  /** Estimate of the engine; null: the engine has no estimate. */
   readonly rows: number | null;
   /** Databases that could not be opened, with the reason; only the first ones. */
   readonly failures: readonly string[];

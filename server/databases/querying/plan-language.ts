@@ -5,13 +5,13 @@
 import type { Query } from '../engine.ts';
 
 export interface PlanStep {
-  /** 0: the whole. Steps that give rows to one follow it, one deeper. */
+  /** 0: the outermost step. The steps that supply its rows follow, one level deeper. */
   readonly depth: number;
-  /** In the words of the engine: `Hash Join`. */
+  /** Name of the step in the engine: `Hash Join`. */
   readonly operation: string;
   /** The table, index or collection; null: none. */
   readonly on: string | null;
-  /** null where the engine says none, here and below. */
+  /** null if the engine does not report it, here and below. */
   readonly estimatedRows: number | null;
   readonly cost: number | null;
   /** Measured, of all loops. */

@@ -11,7 +11,7 @@ export const PlanQuery = namedObject('DatabasePlanQuery', {
   measure: Type.Optional(
     Type.Boolean({
       default: false,
-      description: 'Run the statement, read-only, for measured figures, where the engine has them',
+      description: 'Run the statement, read-only, to measure each step, if the engine supports it',
     }),
   ),
 });
@@ -22,7 +22,7 @@ const orNull = (description: string) => Type.Union([Type.Number(), Type.Null()],
 export const Plan = namedObject('DatabasePlan', {
   steps: Type.Array(
     namedObject('DatabasePlanStep', {
-      depth: Type.Integer({ description: '0: the whole. Steps that give rows to one follow it, one deeper' }),
+      depth: Type.Integer({ description: '0: the outermost step. The steps that supply its rows follow, one level deeper' }),
       operation: Type.String({ description: 'Name of the step in the engine' }),
       on: Type.Union([Type.String(), Type.Null()], { description: 'Table, index or collection' }),
       estimated_rows: orNull('null if the engine does not say, here and below'),

@@ -1,11 +1,11 @@
-/** Statements over the API that run now, listed and ended by their ids. In memory: they end with us. */
+/** Running statements of the API, listed and cancelled by id. In memory: they end with Cloudlet. */
 import { AppError, invalidField, isAppError } from '../../platform/errors.ts';
 import { randomBase62 } from '../../platform/ids.ts';
 
 const ID_CHARACTERS = 16;
 const SHOWN_CHARACTERS = 200;
 
-/** Where a statement runs, and what its caller calls it. */
+/** The database that runs a statement, and the query id that the caller chose. */
 export interface QueryPlace {
   readonly accountId: number;
   readonly databaseId: string;
@@ -71,7 +71,7 @@ export class RunningQueries {
     const entry = this.#places.get(keyOf(place))?.get(queryId);
     if (entry === undefined)
       throw new AppError('not_found', `No query ${queryId} of yours is running in this database`, {
-        hint: 'It may have ended by itself. List what is running with GET …/queries',
+        hint: 'The query may have ended. List the running queries with GET …/queries',
       });
     entry.abort.abort(new AppError('operation_cancelled', 'The query was cancelled'));
     await entry.over;

@@ -1,4 +1,4 @@
-/** Statements that run now over REST: listed, and ended. */
+/** Running statements over REST: list and cancel. */
 import { defineRoute, type Route } from '../../http/route.ts';
 import { formatTime } from '../../platform/clock.ts';
 import { namedObject, Type } from '../../platform/json/json-schema.ts';
@@ -9,10 +9,10 @@ import type { RunningQuery as Running } from './running-queries.ts';
 const QUERIES = '/api/databases/{database_id}/queries';
 
 const RunningQuery = namedObject('RunningDatabaseQuery', {
-  query_id: Type.String({ description: 'The id given with the query, or one chosen by the cloud' }),
-  statement: Type.String({ description: 'The first 200 characters; of a command as JSON' }),
+  query_id: Type.String({ description: 'The id given with the query, or an id chosen by the cloud' }),
+  statement: Type.String({ description: 'The first 200 characters of the statement, or of the command as JSON' }),
   read_only: Type.Boolean(),
-  started_at: Type.String({ description: 'When it was received, UTC' }),
+  started_at: Type.String({ description: 'When the query was received, UTC' }),
 });
 
 const QueryPath = Type.Object({ ...DatabasePath.properties, query_id: Type.String() });
@@ -42,8 +42,8 @@ export function runningRoutes({ queries }: { readonly queries: Queries }): Route
       tag: 'databases',
       summary: 'Cancel a running query',
       description:
-        'Ends the statement in the database itself; its caller gets `operation_cancelled`. Changes of a statement ' +
-        'that did not finish are rolled back. A query also ends when its caller closes the connection.',
+        'Cancels the statement in the database itself; its caller gets `operation_cancelled`. Changes of an ' +
+        'unfinished statement are rolled back. A query also ends when its caller closes the connection.',
       permission: 'databases:write',
       params: QueryPath,
       responses: { 200: RunningQuery },

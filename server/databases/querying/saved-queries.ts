@@ -8,7 +8,7 @@ import type { OwnedDatabases } from '../life/owned-databases.ts';
 import type { NewSavedQuery, SavedQuery } from './saved-schema.ts';
 import type { SavedRow, SavedSql } from './saved-sql.ts';
 
-/** In each database; each has at most 100,000 characters. */
+/** Maximum saved queries of a database; each has at most 100,000 characters. */
 const MAX_SAVED = 200;
 /** Total for all databases of an account: the texts are in the metadata, which all accounts share. */
 const MAX_BYTES = 8 * 2 ** 20;
@@ -50,7 +50,7 @@ export class SavedQueries {
         return presentSaved(row);
       }
       const row = { saved_query_id: newId('qry', clock), database_id, name, text, updated_at: now };
-      // Another request may have made one of that name, or deleted the database.
+      // Another request may have saved a query of that name, or deleted the database.
       change.add(saved.insert(row, MAX_SAVED), (reason) => (reason === 'expectation' ? tooMany() : 'retry'));
       return presentSaved(row);
     });
@@ -79,12 +79,12 @@ function unknown(savedQueryId: string): AppError {
 
 function tooMany(): AppError {
   return new AppError('quota_exceeded', `A database has at most ${MAX_SAVED} saved queries`, {
-    hint: 'Delete those that you no longer need',
+    hint: 'Delete saved queries that you no longer need',
   });
 }
 
 function tooLarge(): AppError {
   return new AppError('quota_exceeded', 'Your saved queries together may have at most 8 MiB', {
-    hint: 'Delete those that you no longer need',
+    hint: 'Delete saved queries that you no longer need',
   });
 }

@@ -22,7 +22,7 @@ export interface Bytes {
 export interface RowFilter {
   readonly column: string;
   readonly operator: FilterOperator;
-  /** Missing for the two that need none. */
+  /** Missing for the two operators without a value. */
   readonly value?: unknown;
 }
 
@@ -50,7 +50,7 @@ export interface RowChange {
   readonly old?: RowValues;
 }
 
-/** Both as in Query. */
+/** A statement or command; both fields as in Query. */
 export interface RowStatement {
   readonly statement: string | Readonly<Record<string, unknown>>;
   readonly params: readonly unknown[];
@@ -75,7 +75,7 @@ export interface RowLanguage {
   change(table: Table, change: RowChange): RowStatement;
   /** Columns that identify a row; empty: rows cannot be changed. */
   keyOf(table: Table): readonly string[];
-  /** One INSERT that makes the row again, without a line end; the row as present() gives it. */
+  /** One INSERT that recreates a row of present(), without a line end. */
   insertText?(table: Table, row: readonly unknown[]): string;
   /** Whether each row is one column with a document; missing: rows have columns. */
   readonly documents?: DocumentLanguage;
@@ -111,7 +111,7 @@ export class TableColumns {
     this.keys = new Set(keyColumns(table));
   }
 
-  /** Throws `invalid_request` for a column that the table has not; `field` asked for it. */
+  /** Throws `invalid_request` for an unknown column; `field`: the field of the request that names it. */
   of(name: string, field: string): Table['columns'][number] {
     const found = this.#byName.get(name);
     if (found === undefined) throw invalidField(field, `${this.#table.name} has no column ${name}`);

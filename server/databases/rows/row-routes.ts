@@ -40,7 +40,7 @@ export function rowRoutes({ rows, rowExports }: RowRoutesDeps): Route[] {
       livesOn: 'host',
       tag: 'databases',
       summary: 'Read rows of a table, or documents, by pages, filtered and sorted',
-      description: 'Reads only. The statement that was run is part of the response.',
+      description: 'Read-only. The response includes the statement that was run.',
       permission: 'databases:write',
       params: DatabasePath,
       body: RowsQuery,
@@ -59,7 +59,7 @@ export function rowRoutes({ rows, rowExports }: RowRoutesDeps): Route[] {
       tag: 'databases',
       summary: 'Insert, update and delete rows of a table, or documents, all or none',
       description:
-        'One transaction. An update or delete has the row as it was read: if it differs by now, nothing is ' +
+        'One transaction. An update or delete includes the row as it was read: if the row has changed, nothing is ' +
         'changed and the response is `write_conflict`. With `dry_run` the statements are only shown.',
       permission: 'databases:write',
       params: DatabasePath,

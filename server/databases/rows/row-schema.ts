@@ -43,7 +43,7 @@ export const RowsQuery = namedObject('DatabaseRowsQuery', {
     ),
   ),
   sort: Type.Optional(
-    Type.Array(Sort, { maxItems: MAX_FILTERS, description: 'The key follows by itself; default: the key' }),
+    Type.Array(Sort, { maxItems: MAX_FILTERS, description: 'The key is always added as the last column; default: the key' }),
   ),
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, default: ROWS_LIMIT })),
   skip: Type.Optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, default: 0 })),
@@ -81,7 +81,7 @@ export type RowsExportQuery = Static<typeof RowsExportQuery>;
 const Statement = namedObject('DatabaseRowStatement', {
   statement: Type.Optional(Type.String({ description: 'SQL with placeholders' })),
   command: Type.Optional(
-    Type.Object({}, { additionalProperties: true, description: 'If the language is `documents`' }),
+    Type.Object({}, { additionalProperties: true, description: 'Command of the engine, if the language is `documents`' }),
   ),
   params: Type.Array(Type.Unknown()),
 });
@@ -102,13 +102,13 @@ export const Rows = namedObject('DatabaseRows', {
     description: 'Columns that name a row; empty: rows of this table cannot be changed',
   }),
   truncated: Type.Boolean({
-    description: 'Whether rows are missing at the end because of their size: ask with a higher `skip`',
+    description: 'Whether rows are missing at the end because of their size; repeat with a higher `skip`',
   }),
   next: Type.Union([Type.Array(Type.Unknown()), Type.Null()], {
     description: 'For `after`; null: no rows follow, or pages of this table and order are by `skip`',
   }),
   total: Type.Union([Type.Integer(), Type.Null()], {
-    description: 'Rows that the filter leaves; null: not asked for, or counting takes too long',
+    description: 'Number of rows that match the filter; null: not requested, or counting takes too long',
   }),
   query: Statement,
   elapsed_ms: Type.Number(),
@@ -128,7 +128,7 @@ const Change = namedObject('DatabaseRowChange', {
   }),
   old: Type.Optional({
     ...Values,
-    description: 'The row as it was read, with its key, for update and delete: refused if it differs by now',
+    description: 'The row as it was read, with its key, for update and delete; refused if the row has changed',
   }),
 });
 

@@ -16,13 +16,13 @@ interface ZipFile {
   readonly read: (sink: (chunk: Uint8Array) => Promise<void>) => Promise<void>;
 }
 
-/** Storage of the directory until the end. */
+/** Stores the central directory until all files are written. */
 export interface ZipDirectory {
   append(bytes: Uint8Array): Promise<void>;
   bytes(): AsyncIterable<Uint8Array>;
 }
 
-/** Sizes follow the data, and names are UTF-8. */
+/** Flags: sizes follow the data, and names are UTF-8. */
 const FLAGS = 0x0808;
 const VERSION = 20;
 const VERSION_ZIP64 = 45;

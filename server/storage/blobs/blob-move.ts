@@ -16,7 +16,7 @@ export interface BlobMoveDeps {
   readonly onProgress: (done: MoveFigures, total: MoveFigures) => void;
 }
 
-/** Numbers of blobs, and the bytes of their contents. */
+/** Numbers of blobs, and their total size. */
 export interface MoveFigures {
   readonly blobs: number;
   readonly bytes: number;

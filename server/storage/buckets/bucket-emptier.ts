@@ -71,7 +71,7 @@ export class BucketEmptier {
 
   /** Throws `object_locked`. The commit that removes a version detects a lock that was set later. */
   async #assertUnlocked(bucket: BucketRow): Promise<void> {
-    // The settings of a damaged row prove nothing, so the versions are checked.
+    // The settings of a damaged row may be wrong, so the locks of all versions are checked.
     if (isSoundBucket(bucket) && settingsOf(bucket).lock === undefined) return;
     const { store, lockTime } = this.#deps;
     let last = { name: '', id: 0 };

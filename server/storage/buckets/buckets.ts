@@ -63,7 +63,7 @@ interface S3Change {
 
 export class Buckets {
   readonly #deps: BucketsDeps;
-  /** Changes of one bucket: at once, each would begin again whenever another is first. */
+  /** Changes of one bucket run one at a time: concurrent ones would restart each other. */
   readonly #turns = new KeyedMutex();
   /** Row ids of buckets that are being emptied for deletion. */
   readonly #deleting = new Set<number>();
@@ -293,7 +293,7 @@ export class Buckets {
     return settings;
   }
 
-  /** Settings do not count as stored bytes: without a bound they would fill the metadata. */
+  /** Settings are not counted as stored bytes: without a limit they would fill the metadata. */
   #assertRoom(
     change: Change,
     { account_id, settings }: Pick<BucketRow, 'account_id' | 'settings'>,

@@ -86,7 +86,7 @@ const PublicAccessShape = namedObject('BucketPublicAccess', {
 });
 
 const OwnershipShape = Type.Enum(['BucketOwnerEnforced', 'BucketOwnerPreferred', 'ObjectWriter'] as const, {
-  description: '`BucketOwnerEnforced` ends access control lists',
+  description: '`BucketOwnerEnforced` disables access control lists',
 });
 
 const GrantShape = namedObject('BucketGrant', {

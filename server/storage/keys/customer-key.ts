@@ -64,6 +64,6 @@ export class CustomerKey {
 /** The error for requests that need the client's key. */
 export function customerKeyRequired(name: string): AppError {
   return new AppError('customer_key_required', `${name} is encrypted with a customer-provided key (SSE-C)`, {
-    hint: 'Read it over S3, with the headers x-amz-server-side-encryption-customer-*',
+    hint: 'Read the object over S3, with the headers x-amz-server-side-encryption-customer-*',
   });
 }

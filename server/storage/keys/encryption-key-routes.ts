@@ -44,7 +44,7 @@ export function encryptionKeyRoutes({ namedKeys }: EncryptionKeyRoutesDeps): Rou
       tag: 'storage',
       summary: 'Disable or enable an encryption key',
       description:
-        'While a key is disabled, objects encrypted with it are kept but cannot be read, and no new ones can be encrypted.',
+        'While a key is disabled, objects encrypted with it are kept but cannot be read, and no new objects can be encrypted with it.',
       permission: 'storage:admin',
       params: Type.Object({ keyId: Type.String() }),
       body: EncryptionKeyChange,

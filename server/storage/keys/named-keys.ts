@@ -103,7 +103,7 @@ function keyExists(keyId: string): AppError {
 
 function keyInUse(keyId: string): AppError {
   return new AppError('encryption_key_in_use', `Objects or uploads are encrypted with ${keyId}`, {
-    hint: 'Delete their versions, or copy them with another key; removed bytes still count for a few minutes',
+    hint: 'Delete their versions, or copy them with another key; removed bytes still use the key for a few minutes',
   });
 }
 

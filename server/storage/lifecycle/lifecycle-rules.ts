@@ -160,7 +160,7 @@ export function coveredPrefixes({ rules }: Lifecycle): string[] {
     .map(({ prefix = '' }) => ({ prefix, bytes: Buffer.from(prefix) }))
     .sort((a, b) => Buffer.compare(a.bytes, b.bytes));
   const covered: string[] = [];
-  // In order, the prefixes that one covers follow it: only the last can cover the next.
+  // In sorted order, longer prefixes follow the shorter prefix that covers them.
   for (const { prefix } of prefixes) {
     const last = covered.at(-1);
     if (last === undefined || !prefix.startsWith(last)) covered.push(prefix);

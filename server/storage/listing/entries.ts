@@ -120,7 +120,7 @@ export function formatSize(bytes: number): string {
   return `${value.toFixed(2)} ${UNITS[unit]}`;
 }
 
-/** The tags that a precondition may name: each change renews the id, and an upload the etag. */
+/** The tags that a precondition may name: each change sets a new id, and each upload a new ETag. */
 export type Tagged = Pick<VersionRow, 'version_id' | 'etag' | 'size_bytes' | 'created_at'>;
 
 /**

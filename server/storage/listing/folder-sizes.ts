@@ -1,4 +1,4 @@
-/** Adds up what a folder holds, part by part: a large one takes several calls. */
+/** Counts the objects and bytes of a folder in parts: a large folder takes several calls. */
 import type { Principal } from '../../calls/principal.ts';
 import { type InTurn, SCANNED_AT_ONCE, ScanTurns } from '../../platform/concurrency.ts';
 import type { FolderSize } from '../schema.ts';

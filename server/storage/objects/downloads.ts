@@ -168,7 +168,7 @@ export class Downloads {
     if (isSound(row)) return this.#watch(row.blob, () => this.#open(row));
     this.#deps.onDamagedRow(row.id);
     throw new AppError('data_corrupted', 'The metadata of the object is damaged', {
-      hint: 'Upload it again; a recovery point may have an intact copy',
+      hint: 'Upload the object again; a recovery point may have an intact copy',
     });
   }
 

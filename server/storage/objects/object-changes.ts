@@ -86,7 +86,7 @@ export interface PastVersion {
   readonly content: VersionContent | null;
 }
 
-/** Facts of a version for its removal. */
+/** Fields of a version that its removal needs. */
 type Droppable = Pick<VersionRow, 'id' | 'blob' | 'metadata_bytes' | keyof LockRow>;
 
 /** An object that gets a delete marker. */
@@ -108,7 +108,7 @@ interface BucketDelta {
   readonly metadataBytes: number;
   /** Bytes among them already charged to the account. */
   readonly countedBytes?: number;
-  /** The change removes something, so no quota refuses it, although a marker may be longer. */
+  /** The change is a removal: no quota refuses it, even if its delete marker has more bytes. */
   readonly isRemoval?: boolean;
 }
 

@@ -6,10 +6,9 @@
  * and no date that is shown is undercut. What removes a version states this in its commit: see
  * ObjectSql.deleteVersion().
  *
- * Keys that may only append are for backups that must survive whoever gets hold of the key. They create
- * objects, and replace or delete only where the earlier version stays: in a bucket whose versioning is on.
- * Their checks belong into the commit too: a change that was built while versioning was on drops no version,
- * so that versioning that is suspended meanwhile loses nothing.
+ * Keys that may only append are for backups that must survive a stolen key. They create objects, and replace
+ * or delete only where the earlier version stays: in a bucket whose versioning is on. The commit checks this
+ * again: if versioning was suspended since the change was built, the change still removes no version.
  */
 import { onlyAppends, type Principal } from '../../calls/principal.ts';
 import type { Clock } from '../../platform/clock.ts';

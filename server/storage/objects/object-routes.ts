@@ -203,7 +203,7 @@ function singleRoutes({ objects, removals, objectInspector }: ObjectRoutesDeps):
       query: Type.Object({ version_id: Type.Optional(Type.String()) }),
       description:
         'In a versioned bucket this adds a delete marker; `version_id` removes that version permanently. With ' +
-        '`If-Match`, only if the deleted version has that `ETag` or `version_id`. A key that has `storage:append` ' +
+        '`If-Match`, deletes only a version that has that `ETag` or `version_id`. A key that has `storage:append` ' +
         'and not `storage:write` can only add a delete marker.',
       responses: { 200: Deleted },
       errors: [
@@ -231,8 +231,8 @@ function changeRoute({ objects }: ObjectRoutesDeps): Route {
     summary: 'Change the metadata or the Content-Type of an object',
     description:
       'Bytes are not copied. In a versioned bucket this creates a new version, elsewhere it replaces the object. ' +
-      'With `If-Match`, only if the object has not changed: the tag is the `ETag` of `GET /api/storage/{id}` ' +
-      '(the `version_id`), which every change renews, or that of the bytes, which every upload renews.',
+      '`If-Match` takes the `ETag` of `GET /api/storage/{id}` (the `version_id`; new after every change) or the content ' +
+      '`ETag` (new after every upload).',
     permission: 'storage:write',
     params: ObjectPath,
     body: ObjectChange,
@@ -302,7 +302,7 @@ function placeRoutes({ relocations }: ObjectRoutesDeps): Route[] {
   ];
 }
 
-/** With the end of the caller's patience: a copy of many bytes must not go on for nobody. */
+/** The target of a copy, which is aborted when the client disconnects. */
 function placeOf({ body, reply }: Pick<RouteInput<unknown, unknown, ObjectPlace>, 'body' | 'reply'>): Place {
   return { bucket: body.bucket, name: body.name, overwrite: body.overwrite, signal: closeOf(reply) };
 }

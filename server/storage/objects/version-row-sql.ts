@@ -1,14 +1,14 @@
 /**
  * The row of a version: its SQL, the bytes it counts as, and its checksums. A new column concerns all three.
  *
- * Rows without contents fill a disk too, so names and metadata count as stored, and each row as ROW_BYTES
- * more, in quotas and in charges. Migration 38 has the same sum in SQL, without ROW_BYTES: a row counts
- * what its column `metadata_bytes` says until it goes.
+ * Rows without contents fill a disk too, so quotas and charges include names, metadata and ROW_BYTES for each
+ * row. Migration 38 has the same sum in SQL, without ROW_BYTES: a row is counted with the value of its column
+ * `metadata_bytes` until it is removed.
  *
- * The user's part of it (a name, metadata, headers, tags, an ACL, a lock) is stored nowhere else, so a
- * flipped bit in it would be served as data. The facts that never change have one checksum; tags, ACL and
- * lock change by themselves, and have their own. Row ids, by which a row names its bytes and an object its
- * current version, have none: they are held against the rows that they name.
+ * The user's fields (name, metadata, headers, tags, ACL, lock) are stored nowhere else, so a flipped bit in
+ * them would be served as data. The fields that never change share one checksum; tags, ACL and lock change
+ * independently, and have their own. Row ids, by which a row refers to its bytes and an object to its current
+ * version, have none: they are compared with the rows that they refer to.
  */
 import { crc32 } from 'node:zlib';
 import type { RowIdOf, Statement } from '../../metadata/metadata.ts';

@@ -185,7 +185,7 @@ export class PointCopies {
         throw keyNotFound(then?.key_id ?? 'of the version');
       }
       const key = await dataKeys.keyring.enabledByRow(now.id);
-      // Another account that gets the object has no such key.
+      // The key is missing in an account that gets another account's object.
       return then?.account_id === bucket.account_id ? { kind: 'named', key } : { kind: 'cloud' };
     }
     if (bucket.encryption === 1 && row.customer === null) return objects.encryptionOf(bucket);

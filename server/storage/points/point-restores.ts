@@ -51,8 +51,8 @@ interface From {
 
 const COPIES_AT_ONCE = 4;
 /**
- * After this time, a restore lets others run, between two objects. It grows with the time for
- * opening the point, or restores would do little else.
+ * After this time, a restore lets other restores run, between two objects. It grows with the time for
+ * opening the point: otherwise most time would be spent on opening points.
  */
 const PORTION = { openings: 4, leastMs: 1000, mostMs: 10_000 };
 /** Errors that concern one object; the restore continues with the others. */

@@ -20,7 +20,7 @@ export class Run {
   readonly isPreview: boolean;
   /** The account that owns the bucket in the point. */
   readonly owner: number;
-  /** Access control lists of objects and the policy of the bucket are restored. */
+  /** Whether access control lists of objects and the policy of the bucket are restored. */
   readonly mayShare: boolean;
   readonly tally = new Tally();
   /** The live bucket, once it exists. */
@@ -32,7 +32,7 @@ export class Run {
   isBegun = false;
   /** Length of the portion. */
   portionMs = 0;
-  /** The target bucket has object lock. */
+  /** Whether the target bucket has object lock. */
   locks = false;
   refusal: string | null = null;
   readonly #work: Work | undefined;
@@ -62,7 +62,7 @@ export class Run {
     return this.#work === undefined ? [] : [this.#work.signal];
   }
 
-  /** The counts of a whole bucket are known. */
+  /** Whether the counts of a whole bucket are known. */
   expect({ object_count, size_bytes, version_count, total_bytes }: BucketRow): void {
     const { name, prefix = '', versions } = this.wanted;
     if (name !== undefined || prefix !== '') return;

@@ -43,7 +43,7 @@ const BATCH = 1000;
 const BATCH_BYTES = 16 * 2 ** 30;
 /** Versions that are compared together. */
 const COMPARED = 5000;
-/** Refused objects that the response names. */
+/** Maximum refused objects that the response names. */
 const NAMED = 20;
 
 /** A position in the steps of a restore. */
@@ -53,13 +53,13 @@ export interface Place {
   readonly id: number;
   /** Row id of the last live version in both histories; `newest`: both are equal. */
   readonly met: number | 'newest';
-  /** The live history differs. */
+  /** Whether the live history differs. */
   readonly isOther: boolean;
 }
 
 export interface Step {
   readonly entry: EntryRow;
-  /** The last two kinds need no work. */
+  /** `same` and `keep` store nothing and are only counted. */
   readonly kind: 'new' | 'replace' | 'same' | 'keep';
   /** Bytes freed because the new version replaces an unversioned one. */
   readonly freedBytes: number;

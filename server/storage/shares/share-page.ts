@@ -34,7 +34,7 @@ export function folderPage({ title, path, entries, next }: SharedFolder): string
 /** For a link that is wrong or has ended. */
 export function endedPage(): string {
   const words =
-    'The link is wrong or incomplete, or has ended. Ask the person who gave it to you for a new one.';
+    'The link is wrong or incomplete, or has ended. Ask the person who sent you the link for a new one.';
   return page('Link ended', `<h1>This link opens nothing</h1><p>${words}</p>`);
 }
 

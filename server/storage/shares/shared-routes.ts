@@ -48,7 +48,7 @@ export function sharedRoutes(deps: SharedRoutesDeps): Route[] {
       audit: 'data',
       tag: 'storage',
       summary: 'Open a shared link',
-      description: 'A password is that of HTTP Basic authentication, with any user name.',
+      description: 'Send the password of the link, if any, by HTTP Basic authentication, with any user name.',
       permission: 'public',
       params: Params,
       query: Query,
@@ -134,7 +134,7 @@ async function sendFile(deps: SharedRoutesDeps, { share, name, request, reply, d
 
 const CONDITIONS = ['range', 'if-none-match', 'if-modified-since'];
 
-/** Video players request many ranges; the first one counts. */
+/** Video players request many ranges; only the first is counted as a download. */
 const isBegin = (range: string | undefined) => range === undefined || /^bytes=0*-/.test(range);
 
 function basicPassword({ headers }: Input['request']): string | undefined {

@@ -40,7 +40,7 @@ export interface SharesDeps {
   readonly dataUrl: () => string;
 }
 
-/** An open link: the account charged for the reads, and the shared file or folder. */
+/** An open link: the account that pays for the reads, and the shared file or folder. */
 export interface OpenShare {
   readonly row: ShareRow;
   readonly holder: Principal;
@@ -124,14 +124,14 @@ export class Shares {
 
   /** Newest first; a limited key sees those that it may read. */
   async list(principal: Principal): Promise<Share[]> {
-    // A thousand links are signed in some milliseconds: one list in a turn of the event loop.
+    // Signing a thousand links takes some milliseconds, so each list has its own turn of the event loop.
     return this.#turns.read(async () => {
       const rows = await this.#deps.store.list(principal.accountId, MAX_SHARES);
       return rows.filter((row) => covers(principal, row)).map((row) => this.#present(row));
     });
   }
 
-  /** Ends it at once, also for downloads that begin from now on. Throws `share_not_found`. */
+  /** Ends the link; new downloads are refused at once. Throws `share_not_found`. */
   end(call: Call, shareId: string): Promise<Share> {
     const { store, changes } = this.#deps;
     return changes.run(call, async (change) => {
@@ -272,7 +272,7 @@ function covers(principal: Principal, { bucket, name }: ShareRow): boolean {
 
 function ended(): AppError {
   return new AppError('invalid_link', 'The link is wrong or incomplete, or has ended', {
-    hint: 'Ask the person who gave it to you for a new one',
+    hint: 'Ask the person who sent you the link for a new one',
   });
 }
 
@@ -288,13 +288,13 @@ function readsNot(): AppError {
 
 function tooMany(): AppError {
   return new AppError('quota_exceeded', `An account can have at most ${MAX_SHARES} shared links`, {
-    hint: 'End some: DELETE /api/shares/{share_id}',
+    hint: 'End links that you no longer need: DELETE /api/shares/{share_id}',
   });
 }
 
 function passwordRequired(shareId: string): AppError {
   return new AppError('share_password_required', 'The link needs its password', {
-    hint: 'Give it as the password of HTTP Basic authentication, with any user name',
+    hint: 'Send the password by HTTP Basic authentication, with any user name',
     headers: { 'www-authenticate': `Basic realm="${shareId}", charset="UTF-8"` },
   });
 }

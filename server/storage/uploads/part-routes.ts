@@ -63,7 +63,7 @@ function partRoute(uploads: RestUploads): Route {
     name: 'uploadPart',
     summary: 'Send a part of an upload',
     description:
-      'When the call returns, the part is on disk. Sent again, it takes the place of the earlier one.',
+      'When the call returns, the part is on disk. A part that is sent again replaces the earlier one.',
     params: PartPath,
     consumes: 'multipart',
     body: PartForm,
@@ -111,8 +111,8 @@ function completeRoute(uploads: RestUploads): Route {
     name: 'completeUpload',
     summary: 'Complete an upload in parts',
     description:
-      'Makes the parts one object. `size` and `crc32` are compared with what arrived; nothing is stored if they differ. ' +
-      'Supports `If-Match` and `If-None-Match` as an upload in one piece does. Completing again gives the first result.',
+      'Joins the parts to one object. `size` and `crc32` are compared with the received bytes; if they differ, nothing is stored. ' +
+      'Supports `If-Match` and `If-None-Match` as an upload in one piece does. Completing again returns the first result.',
     params: UploadPath,
     body: UploadEnd,
     isRepeatable: true,

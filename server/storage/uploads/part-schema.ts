@@ -10,7 +10,7 @@ const Crc32 = Type.String({
 });
 
 export const NewUpload = namedObject('NewUpload', {
-  name: Type.String({ description: 'Name of the object to be' }),
+  name: Type.String({ description: 'Name of the future object' }),
   mime_type: Type.Optional(
     Type.String({
       pattern: MIME_TYPE,
@@ -52,10 +52,10 @@ export const UploadEnd = namedObject('UploadEnd', {
   parts: Type.Integer({
     minimum: 1,
     maximum: MAX_PARTS,
-    description: 'Number of parts: those from 1 to this one become the object',
+    description: 'Number of parts; the parts from 1 to this number become the object',
   }),
   size: Type.Optional(
-    Type.Integer({ minimum: 0, description: 'Bytes of the whole; refused if the parts have others' }),
+    Type.Integer({ minimum: 0, description: 'Size of the object in bytes; refused if the parts have another size' }),
   ),
   crc32: Type.Optional(Crc32),
 });

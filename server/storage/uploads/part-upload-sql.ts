@@ -96,7 +96,7 @@ export class PartUploadSql {
     );
   }
 
-  /** True if the bucket has that many open uploads. */
+  /** True if the bucket has at least that many open uploads. */
   async hasOpen(bucketId: number, count: number): Promise<boolean> {
     const sql =
       'SELECT 1 AS found FROM uploads WHERE bucket_id = ? AND state = 0 ORDER BY name, id LIMIT 1 OFFSET ?';

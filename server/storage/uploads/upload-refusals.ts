@@ -3,7 +3,7 @@ import { AppError, isAppError } from '../../platform/errors.ts';
 
 export function uploadNotFound(uploadId: string): AppError {
   return new AppError('upload_not_found', `There is no upload ${uploadId} in progress`, {
-    hint: 'It was completed or aborted, or never begun',
+    hint: 'The upload was completed, aborted or never started',
   });
 }
 
@@ -14,12 +14,12 @@ export function ignoreEnded(error: unknown): void {
 
 export function tooManyUploads(bucket: string, most: number): AppError {
   return new AppError('quota_exceeded', `The bucket ${bucket} has ${most} uploads in progress`, {
-    hint: 'Complete or abort some of them',
+    hint: 'Complete or abort some uploads',
   });
 }
 
 export function partConflict(): AppError {
   return new AppError('write_conflict', 'A part changed while the upload was being completed', {
-    hint: 'List the parts, then complete it again',
+    hint: 'List the parts, then complete the upload again',
   });
 }

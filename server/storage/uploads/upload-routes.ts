@@ -18,7 +18,7 @@ export function uploadRoutes({ objects }: { readonly objects: Objects }): Route[
       summary: 'Upload a file',
       description:
         'Fields may come in any order. When the call returns, the object is on disk. An existing name gets a new version in a versioned bucket and is replaced elsewhere. ' +
-        'With `If-None-Match: *`, only if no object of that name exists; with `If-Match`, only if it has that `ETag` or `version_id`. ' +
+        'With `If-None-Match: *`, stores only if no object of that name exists; with `If-Match`, only if the object has that `ETag` or `version_id`. ' +
         'A key that has `storage:append` and not `storage:write` replaces objects in versioned buckets only.',
       permission: 'storage:append',
       params: BucketPath,

@@ -26,21 +26,21 @@ export const INLINE_MAX_BYTES = 16 * 1024;
 /** Upper bound for one version's rows and index entries. */
 const ROW_OVERHEAD_BYTES = 4096;
 
-/** Counts the bytes of one upload with those of its account that are under way. */
+/** Counts the bytes of one upload together with the account's other uploads in progress. */
 export interface UploadRoom {
-  /** A promise: wait for it; it rejects when the account must not have that many. */
+  /** If a promise is returned, wait for it; it rejects if the account may not upload that many bytes. */
   take(bytes: number): Promise<void> | undefined;
-  /** Once the upload has ended. */
+  /** Call when the upload has ended. */
   release(): void;
 }
 
-/** Whether an account may have its uploads is asked this often, so small ones never wait. */
+/** The account's limits are checked once per this many bytes, so small uploads never wait. */
 const ASK_BYTES = 16 * 2 ** 20;
 
-/** Bytes of uploads that have not ended, by account: they take space, and no quota counts them yet. */
+/** Bytes of uploads in progress, by account: they use space, but no quota counts them yet. */
 export class UploadsUnderWay {
   readonly #accounts = new Map<number, { bytes: number; allowed: number }>();
-  /** Throws when uploads of the account must not take that many bytes. */
+  /** Throws if the account's uploads in progress may not have that many bytes. */
   readonly #assertMay: (accountId: number, bytes: number) => Awaitable<void>;
 
   constructor(assertMay: (accountId: number, bytes: number) => Awaitable<void>) {
@@ -163,7 +163,7 @@ export class Upload {
    */
   write(chunk: Uint8Array, endsPiece = false): Promise<void> | undefined {
     const asked = this.#deps.room?.take(chunk.length);
-    // A caller that fails to store it waits for no room.
+    // Nobody awaits the promise if #store() throws: its rejection must not be unhandled.
     asked?.catch(() => {});
     const waiting = this.#store(chunk, endsPiece);
     if (asked === undefined) return waiting;
