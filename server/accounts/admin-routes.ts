@@ -103,7 +103,7 @@ function actionRoutes(administration: Administration): Route[] {
       tag: 'admin',
       summary: 'Suspend an account',
       description:
-        'Its keys and sessions are refused with 403 until it is resumed. Its machines are shut down, ' +
+        'Keys and sessions are refused with 403 until the account is resumed. Machines are shut down, ' +
         'with the reason `account_suspended`. No data is deleted.',
       permission: 'admin',
       params: shapes.AdminAccountPath,
@@ -123,7 +123,7 @@ function actionRoutes(administration: Administration): Route[] {
       summary: 'Resume a suspended account',
       description:
         'Machines that the suspension stopped start again, unless they were started and stopped since. ' +
-        'If the account has no credits, they start once it gets some.',
+        'If the account has no credits, the machines start once it gets some.',
       permission: 'admin',
       params: shapes.AdminAccountPath,
       responses: { 200: shapes.AdminAccount },
@@ -138,7 +138,7 @@ function actionRoutes(administration: Administration): Route[] {
       tag: 'admin',
       summary: 'Show the API key of an account',
       description:
-        'Creates one if the account has none. In a session the password must have been given in the last 15 minutes. ' +
+        'Creates a key if the account has none. In a session the password must have been given in the last 15 minutes. ' +
         'The key of another administrator is shown only to the operator on the host.',
       permission: 'admin',
       params: shapes.AdminAccountPath,
@@ -160,9 +160,10 @@ function removalRoutes(closings: Closings): Route[] {
       tag: 'admin',
       summary: 'Remove an account, after 7 days',
       description:
-        'Its keys and sessions are refused at once, its machines are shut down, and no log-in opens it again. At ' +
-        '`removed_at` its names become available, its data can no longer be accessed, and its machines are deleted. ' +
-        'Until then adminKeepAccount undoes it. In a session the password must have been given in the last 15 minutes.',
+        'Keys and sessions are refused at once, machines are shut down, and no log-in reopens the account. At ' +
+        '`removed_at`, the user name and e-mail address become available, the data can no longer be accessed, and the ' +
+        'machines are deleted. Until then adminKeepAccount undoes the removal. In a session the password must have ' +
+        'been given in the last 15 minutes.',
       permission: 'admin',
       params: shapes.AdminAccountPath,
       body: shapes.SuspendBody,
@@ -179,7 +180,7 @@ function removalRoutes(closings: Closings): Route[] {
       tag: 'admin',
       summary: 'Cancel the removal of an account',
       description:
-        'Undoes its removal by an administrator, or its closing by its owner, until `removed_at`. Its machines start ' +
+        'Undoes the removal by an administrator, or the closing by the owner, until `removed_at`. Machines start ' +
         'again as after a suspension.',
       permission: 'admin',
       params: shapes.AdminAccountPath,

@@ -195,9 +195,9 @@ function ownAccountRoutes({ accounts, closings, secureCookies }: AccountRoutesDe
       summary: 'Close your account',
       description:
         'All keys and sessions end and machines are shut down. Signing in within 7 days opens the account again, with ' +
-        'a new key. Then its user name and e-mail address become available, its data can no longer be accessed, and ' +
-        'its machines are deleted. Needs the account’s current key, or a session whose password was given in the ' +
-        'last 15 minutes.',
+        'a new key. After 7 days (`CLOUDLET_CLOSED_ACCOUNT_DAYS`), the user name and e-mail address become available, ' +
+        'the data can no longer be accessed, and the machines are deleted. Needs the account’s current key, or a ' +
+        'session whose password was given in the last 15 minutes.',
       permission: 'account:write',
       responses: { 200: shapes.ClosedAccount },
       errors: ['account_not_found', 'password_required', 'last_administrator'],
@@ -288,7 +288,7 @@ function accessKeyRoutes({ accessKeys }: AccountRoutesDeps): Route[] {
       tag: 'accounts',
       summary: 'Create an access key',
       description:
-        'The key and its S3 secret are shown only once. A key cannot create one with more rights than its own; a ' +
+        'The key and its S3 secret are shown only once. A key cannot create a key with more rights than its own; a ' +
         'session needs a password given in the last 15 minutes.',
       permission: 'account:write',
       body: shapes.AccessKeyBody,
@@ -304,7 +304,7 @@ function accessKeyRoutes({ accessKeys }: AccountRoutesDeps): Route[] {
       tag: 'accounts',
       summary: 'Revoke an access key immediately',
       description:
-        'Links created with it end too. A key can only revoke keys with no more rights than its own.',
+        'Links created with the key end too. A key can only revoke keys with no more rights than its own.',
       permission: 'account:write',
       params: shapes.AccessKeyPath,
       responses: { 200: shapes.RevokedAccessKey },

@@ -71,7 +71,8 @@ export const SetupBody = namedObject('Setup', {
 });
 
 const MailSubject = Type.Enum(['credits', 'alarms'], {
-  description: 'credits: before and when they run out; alarms: of the cloud, for administrators',
+  description:
+    '`credits`: mail before and when the credits run out; `alarms`: mail about alarms of the cloud (administrators only)',
 });
 
 const registered = {
@@ -93,7 +94,7 @@ export const Account = namedObject('Account', {
   ...registered,
   is_admin: Type.Boolean(),
   is_auditor: Type.Boolean({
-    description: 'Whether it reads what administrators read, without secrets, and changes nothing',
+    description: 'Whether the account is an auditor: reads what administrators read, without secrets, and changes nothing',
   }),
   credits_held: Type.Number({ description: 'Part of the balance on hold for running machines' }),
   billing_state: Type.Enum(['ok', 'low', 'critical', 'grace', 'suspended'], {
@@ -108,7 +109,7 @@ export const Account = namedObject('Account', {
   }),
   display_name: Type.String({ description: 'Shown to S3 clients beside canonical_id: the user name' }),
   email_confirmed: Type.Boolean({
-    description: 'Whether its holder has confirmed the e-mail address by a link that was mailed there',
+    description: 'Whether the e-mail address was confirmed with a mailed link',
   }),
   mail_about: Type.Array(MailSubject, {
     description: 'Events that the account gets mail about, once its address is confirmed',
@@ -225,7 +226,7 @@ const ScopeName = Type.Enum([...SCOPES]);
 const BucketAccess = namedObject('NewAccessKeyBucket', {
   name: Type.String({ minLength: 3, maxLength: 63 }),
   prefix: Type.Optional(
-    Type.String({ maxLength: 1024, description: 'Only objects whose names begin with this; empty: all' }),
+    Type.String({ maxLength: 1024, description: 'Only objects whose names begin with this prefix; empty: all' }),
   ),
 });
 
@@ -316,7 +317,7 @@ export const AdminAccount = namedObject('AdminAccount', {
   invitation_id: Nullable('Invitation the account was created with; null: none'),
   spend_cap: Type.Union([Type.Number(), Type.Null()], {
     description:
-      'What an administrator lets it spend per calendar month (UTC), in credits; null: no such cap',
+      'Spend cap set by an administrator, in credits per calendar month (UTC); null: no cap',
   }),
   must_change_password: Type.Boolean({
     description: 'Whether the user must set a new password at the next log-in',

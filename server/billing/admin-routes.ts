@@ -217,7 +217,8 @@ function accountRoutes({ plans, spendLimits, changeAccount }: PlanRoutesDeps): R
       summary: 'Change an account: plan, quotas, spend cap, e-mail address, rights or expiry',
       description:
         'All or nothing. In a session, another e-mail address or other rights need the password, given in the last 15 ' +
-        'minutes. The address of another administrator is changed by the operator on the host, or by its holder.',
+        'minutes. The address of another administrator can be changed only by that administrator, or by the operator on ' +
+        'the host.',
       permission: 'admin',
       params: shapes.AccountPath,
       body: shapes.TermsChange,

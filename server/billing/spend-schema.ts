@@ -53,7 +53,7 @@ export const QuoteQuery = Type.Object({
       minimum: 0,
       maximum: 1_000_000,
       description:
-        'Size of the disk of a vm (default: that of its type), or of a bucket or database (default: 1)',
+        'Size of the disk of a vm (default: the disk of the instance type), or of a bucket or database (default: 1)',
     }),
   ),
 });

@@ -144,7 +144,7 @@ function invalidTicket(): AppError {
     'invalid_ticket',
     'This ticket is unknown, used, expired or was issued for another path',
     {
-      hint: 'Request a new one with POST /api/account/tickets; it is valid for one minute',
+      hint: 'Request a new ticket with POST /api/account/tickets; a ticket is valid for one minute',
     },
   );
 }

@@ -58,7 +58,7 @@ function registrationNotes(config: Config): string[] {
 
 /** Shown if others can reach the cloud and the settings do not say who may register. */
 export const BY_INVITATION =
-  'Registration is by invitation, because others can reach this cloud; "cloudlet invite add" makes invitations';
+  'Registration is by invitation, because others can reach this cloud; "cloudlet invite add" creates invitations';
 
 /** True if other machines can reach the cloud and no public name is set. */
 function hearsAll({ api, config }: Cloud): boolean {

@@ -19,9 +19,9 @@ const PRICES = {
   price_per_hour: Type.Number({ description: 'Credits per hour of running time' }),
   price_per_month: Type.Number({ description: 'Credits for 730 hours of running time' }),
   disk_price_per_hour: Type.Number({
-    description: 'Credits per hour for the disk, charged whether or not it runs',
+    description: 'Credits per hour for the disk, charged whether or not the machine runs',
   }),
-  total_price_per_hour: Type.Number({ description: 'Credits per hour while it runs, disk included' }),
+  total_price_per_hour: Type.Number({ description: 'Credits per hour while the machine runs, disk included' }),
   total_price_per_month: Type.Number({ description: 'Credits for 730 hours, disk included' }),
 };
 
@@ -53,7 +53,7 @@ export const Vm = namedObject('Vm', {
   created_at: Type.String(),
   started_at: textOrNull('When the current run began'),
   ready_at: textOrNull('When the guest first answered in the current run'),
-  uptime_seconds: Type.Integer({ description: 'Since started_at; 0 while it does not run' }),
+  uptime_seconds: Type.Integer({ description: 'Seconds since started_at; 0 while the machine does not run' }),
 });
 export type Vm = Static<typeof Vm>;
 
@@ -118,17 +118,17 @@ export const VmChange = namedObject('VmChange', {
   name: Type.Optional(Type.String({ description: '1 to 128 visible characters' })),
   tags: Type.Optional(Type.String({ maxLength: 1024, description: 'Comma-separated' })),
   instance_type: Type.Optional(
-    Type.String({ description: 'One of GET /api/instance-types; only while it is stopped. The disk stays' }),
+    Type.String({ description: 'Instance type of GET /api/instance-types; only while the machine is stopped. The disk stays' }),
   ),
   disk_gb: Type.Optional(
-    Type.Integer({ minimum: 1, description: 'A larger disk; only while it is stopped' }),
+    Type.Integer({ minimum: 1, description: 'A larger disk, GB; only while the machine is stopped' }),
   ),
 });
 export type VmChange = Static<typeof VmChange>;
 
 export const VmRebuild = namedObject('VmRebuild', {
   image: Type.Optional(
-    Type.String({ description: 'An image_id or short_name of GET /api/images; default: its image' }),
+    Type.String({ description: 'An image_id or short_name of GET /api/images; default: the current image' }),
   ),
 });
 export type VmRebuild = Static<typeof VmRebuild>;
@@ -157,7 +157,7 @@ export const InstanceTypeEntry = namedObject('InstanceType', {
   memory_mb: Type.Integer(),
   disk_gb: Type.Integer(),
   ...PRICES,
-  startable: Type.Boolean({ description: 'Whether this host has enough memory to start such a machine' }),
+  startable: Type.Boolean({ description: 'Whether this host has enough memory to start a machine of this type' }),
   reason: textOrNull('Why a machine of this type cannot be started; it can still be created'),
 });
 
@@ -224,18 +224,18 @@ export const AdminImage = namedObject('AdminImage', {
 export type AdminImage = Static<typeof AdminImage>;
 
 export const KnownImageEntry = namedObject('KnownImage', {
-  short_name: Type.String({ description: 'Name to download it by, and to choose it for new machines' }),
+  short_name: Type.String({ description: 'Name for the download, and for new machines' }),
   title: Type.String(),
   version: Type.String(),
   architecture: Type.String(),
   url: Type.String({ description: 'Address of the download' }),
   checked_by: Type.String({
-    description: "The publisher's file with its checksum, or that the list has the checksum",
+    description: "Source of the checksum: the publisher's file, or Cloudlet's list of images",
   }),
   about_bytes: Type.Integer({ description: 'Approximate size, bytes' }),
   login_user: Type.String({ description: 'Default user of the image' }),
   cloud_init: Type.Boolean({ description: 'Whether cloud-init applies SSH keys and user data' }),
-  image: Type.Union([AdminImage, Type.Null()], { description: 'Its latest download; null: none' }),
+  image: Type.Union([AdminImage, Type.Null()], { description: 'Latest download of the image; null: none' }),
 });
 export type KnownImageEntry = Static<typeof KnownImageEntry>;
 export const KnownImagePath = Type.Object({ short_name: Type.String({ $id: 'KnownImageName' }) });

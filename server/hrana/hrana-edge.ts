@@ -231,7 +231,7 @@ function passwordOf({ headers }: FastifyRequest): string {
   const [, password] = /^Bearer +(\S+) *$/i.exec(headers.authorization ?? '') ?? [];
   if (password !== undefined) return password;
   throw new AppError('invalid_database_password', 'The database password is missing', {
-    hint: 'Send it as Authorization: Bearer <password>; drivers call it authToken',
+    hint: 'Send the password as Authorization: Bearer <password>; drivers call it authToken',
   });
 }
 

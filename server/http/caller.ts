@@ -184,7 +184,7 @@ function limit(deps: AdmitDeps, route: Route, request: FastifyRequest): void {
   deps.routeLimiters.get(route.name)?.take(addressKey(request.address), request.responseHeaders);
 }
 
-const SEND_KEY = 'Send it as X-API-Key: <key> or Authorization: Bearer <key>';
+const SEND_KEY = 'Send the key as X-API-Key: <key> or Authorization: Bearer <key>';
 
 /** Throws `missing_api_key`, `admin_required` or `scope_required` unless the principal has the permission. */
 export function assertPermitted(principal: Principal, permission: Permission, hint = SEND_KEY): void {

@@ -44,7 +44,7 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, Help>> = {
   slow_down: help('The program polled before its interval was over.', LATER),
   missing_api_key: help(
     'The call needs a key, but none was sent.',
-    'Send it as `X-API-Key` or `Authorization: Bearer`. Registering returns one.',
+    'Send the key as `X-API-Key` or `Authorization: Bearer`. Registering returns a key.',
   ),
   invalid_api_key: help(
     'The key is mistyped, unknown, expired, rotated or revoked.',
@@ -61,8 +61,8 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, Help>> = {
     'Try again. After several failures, further attempts are slowed down.',
   ),
   invalid_database_password: help(
-    'The password is not that of the database, was rotated, or is missing.',
-    'Read it again with `GET /api/databases/{database_id}/credentials`.',
+    'The password of the database is wrong, was rotated, or is missing.',
+    'Read the password with `GET /api/databases/{database_id}/credentials`.',
   ),
   insufficient_credits: help(
     'The account does not have enough credits.',
@@ -108,8 +108,8 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, Help>> = {
     'Ask its administrator for an account, or an invitation.',
   ),
   email_not_confirmed: help(
-    'Mail with a link that opens an account goes only to an address that its holder has confirmed.',
-    'Give the link to its holder by another way.',
+    'A link that opens an account is mailed only to a confirmed e-mail address.',
+    'Give the link to the account owner in another way.',
   ),
   mail_not_set: help(
     'This cloud sends no mail (`CLOUDLET_SMTP_URL` is not set).',
@@ -118,7 +118,7 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, Help>> = {
   access_denied: help('The user refused the log-in.', 'Log in again.'),
   invalid_link: help(
     'The link was changed, was used, or has expired.',
-    'Ask for a new one: the owner for a link to a file, the administrator for one that sets a password.',
+    'Request a new link: from the owner for a file, from the administrator for a password.',
   ),
   not_found: help('No resource has this path.', '`hint` suggests the intended path.'),
   account_not_found: help('There is no such account, or it was closed.', 'List the accounts.'),
@@ -133,16 +133,16 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, Help>> = {
   object_not_found: help(NOT_YOURS, 'List the files of the bucket. Paths take ids, not names.'),
   share_not_found: help('You have no shared link with this id, or it was ended.', 'See GET /api/shares.'),
   share_password_required: help(
-    'The shared link has a password, and the request has none or another one.',
-    'Send it as the password of HTTP Basic authentication, with any user name: curl -u :PASSWORD.',
+    'The shared link has a password; the request has no password or a wrong one.',
+    'Send the password by HTTP Basic authentication, with any user name: curl -u :PASSWORD.',
   ),
   encryption_key_not_found: help(
     'You have no encryption key with that name.',
     'List the keys; create it first.',
   ),
-  upload_not_found: help('The upload was completed or aborted, or never begun.', 'Begin it again.'),
+  upload_not_found: help('The upload was completed, aborted or never started.', 'Start a new upload.'),
   selection_not_found: help(
-    'The selection has ended, or is of another account or bucket.',
+    'The selection has expired, or belongs to another account or bucket.',
     'Choose the files again with `POST /api/buckets/{name}/selections`.',
   ),
   version_not_found: help('The object has no such version, or a delete marker.', 'List its versions.'),
@@ -165,9 +165,9 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, Help>> = {
     'Make the statement cheaper (an index, a LIMIT), or run it with a driver.',
   ),
   request_timeout: help('The request arrived too slowly.', 'Try again over a faster connection.'),
-  username_taken: help('Another account has the user name.', 'Choose another.'),
-  email_taken: help('Another account has the e-mail address.', 'Choose another, or log in.'),
-  database_exists: help('You have a database with that name.', 'Use it, or choose another name.'),
+  username_taken: help('Another account has the user name.', 'Choose another user name.'),
+  email_taken: help('Another account has the e-mail address.', 'Choose another address, or log in.'),
+  database_exists: help('You have a database with that name.', 'Use that database, or choose another name.'),
   database_not_ready: help(
     'The database is being created, suspended, being deleted or in error.',
     'Read its `state` and `state_reason`.',
@@ -193,18 +193,18 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, Help>> = {
     'An administrator confirmed the recovery key, so it is no longer stored here.',
     'Ask that administrator.',
   ),
-  bucket_exists: help('You have a bucket with that name.', 'Use it, or choose another name.'),
+  bucket_exists: help('You have a bucket with that name.', 'Use that bucket, or choose another name.'),
   encryption_key_exists: help(
     'You have an encryption key with that name.',
-    'Use it, or choose another name.',
+    'Use that key, or choose another name.',
   ),
   operation_cancelled: help(
     'The call was cancelled; its effects until then remain, except those of a database statement.',
     'Repeat the call to continue.',
   ),
   operation_not_cancellable: help('The call cannot be cancelled.', 'Wait until the call has ended.'),
-  encryption_key_disabled: help('The encryption key is disabled.', 'Enable it, or use another one.'),
-  encryption_key_in_use: help('Stored bytes are encrypted with the key.', 'Delete them first.'),
+  encryption_key_disabled: help('The encryption key is disabled.', 'Enable the key, or use another key.'),
+  encryption_key_in_use: help('Stored objects are encrypted with the key.', 'Delete those objects first.'),
   bucket_name_taken: help(
     'A bucket of another account has that name, or had it in the last 30 days.',
     'Choose another name.',
@@ -227,14 +227,14 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, Help>> = {
     'Ask the administrator, or run `bin/cloudlet admin create` on the host.',
   ),
   ssh_key_not_found: help('You have no SSH key with this name.', '`GET /api/account/ssh-keys` lists them.'),
-  ssh_key_exists: help('You have an SSH key with this name.', 'Delete it first, or use another name.'),
+  ssh_key_exists: help('You have an SSH key with this name.', 'Delete that key first, or use another name.'),
   snapshot_not_found: help(
     'The machine has no snapshot with this id.',
     '`GET /api/vms/{vm_id}/snapshots` lists them.',
   ),
   vm_not_stopped: help(
     'Only a stopped machine can be deleted, resized, copied to a snapshot or put back to one.',
-    'Stop it first.',
+    'Stop the machine first.',
   ),
   vm_invalid_state: help(
     'The action is not possible in the state of the machine.',
@@ -255,23 +255,23 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, Help>> = {
     'The image is still being imported, or its import failed.',
     'See `state` in the response.',
   ),
-  image_in_use: help('The image is used by virtual machines.', 'Delete them first.'),
+  image_in_use: help('The image is used by virtual machines.', 'Delete the machines first.'),
   no_free_address: help(
     'All addresses for virtual machines are in use.',
     'Delete a machine. The operator can widen `CLOUDLET_VM_POOL`.',
   ),
   port_taken: help(
     'Another machine, a program of the host or Cloudlet itself uses the port, or another machine has the name.',
-    'Choose another one, or leave `public_port` out.',
+    'Choose another port or name, or leave `public_port` out.',
   ),
   no_free_port: help('All ports reserved for published ports are in use.', 'Remove an unused one.'),
-  too_many_ports: help('The account has reached the limit.', 'Remove unused ones.'),
-  too_many_access_keys: help('The account has reached the limit.', 'Delete unused ones.'),
-  too_many_webhooks: help('The account has reached the limit.', 'Delete unused ones.'),
-  plan_exists: help('A plan with that name exists.', 'Change it, or choose another name.'),
+  too_many_ports: help('The account has reached the limit.', 'Remove unused ports.'),
+  too_many_access_keys: help('The account has reached the limit.', 'Delete unused keys.'),
+  too_many_webhooks: help('The account has reached the limit.', 'Delete unused webhooks.'),
+  plan_exists: help('A plan with that name exists.', 'Change that plan, or choose another name.'),
   plan_in_use: help('Accounts use this plan.', 'Assign them another plan first.'),
-  transfer_exists: help('The `transfer_id` was used for another adjustment.', 'Choose a new one.'),
-  webhook_disabled: help('The webhook is disabled.', 'Enable it with PATCH first.'),
+  transfer_exists: help('The `transfer_id` was used for another adjustment.', 'Choose a new `transfer_id`.'),
+  webhook_disabled: help('The webhook is disabled.', 'Enable the webhook with PATCH first.'),
   write_conflict: help('Another request changed the resource at the same time.', 'Send the request again.'),
   idempotency_in_flight: help('The first request with this key is still running.', 'Retry a little later.'),
   job_running: help('The job is already running.', 'Wait until it is finished; GET shows its progress.'),
@@ -285,7 +285,7 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, Help>> = {
   ),
   precondition_failed: help(
     'The object does not match `If-Match` or `If-Unmodified-Since`.',
-    'Read it again, then repeat the request with its current ETag or time.',
+    'Read the object again, then repeat the request with its current ETag or time.',
   ),
   payload_too_large: help('The body or the file is larger than allowed.', '`detail` states the limit.'),
   unsupported_media_type: help(
@@ -314,7 +314,7 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, Help>> = {
   ),
   data_corrupted: help(
     'Stored bytes are damaged. Damaged bytes are never sent.',
-    'Upload them again. The operator should check the disk.',
+    'Upload the object again. The operator should check the disk.',
   ),
   data_damaged: help(
     'Stored data of this database is damaged, so none of it is returned.',

@@ -44,7 +44,7 @@ export function mailRoutes({ mails }: { readonly mails: Mails }): Route[] {
       name: 'adminSendTestMail',
       summary: 'Send a mail, to try the mail server',
       description:
-        'The list of mails says what became of it. A server that fails is tried again, with an alarm.',
+        'The list of mails shows the result. If the mail server fails, the mail is sent again later, with an alarm.',
       body: TestMailBody,
       responses: { 201: Mail },
       errors: ['mail_not_set'],

@@ -18,7 +18,7 @@ export const Mail = namedObject('Mail', {
   to: Type.String(),
   kind: Type.String({ description: 'Such as `reset`, `invitation`, `credits`, `alarms` or `test`' }),
   state: Type.Enum(['pending', 'sent', 'failed'], {
-    description: 'sent: the mail server has taken it',
+    description: 'sent: the mail server has accepted the mail',
   }),
   reason: Nullable('Why it failed, or the error of the last attempt'),
   tries: Type.Integer(),

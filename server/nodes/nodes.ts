@@ -54,7 +54,7 @@ export class Nodes {
       throw invalid(
         node,
         'Only a node that has left or is lost can be removed from the list',
-        'Stop it first',
+        'Stop the node first',
       );
     return present(node, false);
   }

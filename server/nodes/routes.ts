@@ -28,8 +28,8 @@ export function nodeRoutes(nodes: Nodes): Route[] {
       name: 'adminDrainNode',
       summary: 'Drain a node',
       description:
-        'Its /readyz returns 503 within a second, so proxies send it no new requests, and it takes no leases. ' +
-        'It answers requests until it is stopped. A restart also ends the draining.',
+        '`/readyz` of the node returns 503 within a second, so proxies send it no new requests, and it takes no ' +
+        'leases. The node answers requests until it is stopped. A restart also ends the draining.',
       params: NodePath,
       isRepeatable: true,
       responses: { 200: Node },

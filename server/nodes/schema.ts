@@ -12,7 +12,7 @@ export const Node = namedObject('Node', {
   node_id: Type.String({ description: '`self` in a cloud of one process' }),
   name: Type.String(),
   url: Type.Union([Type.String(), Type.Null()], {
-    description: 'Where the other nodes reach its API; null in a cloud of one process',
+    description: 'URL at which the other nodes reach the API of this node; null in a cloud of one process',
   }),
   version: Type.String(),
   role: Type.Union([Type.Literal('host'), Type.Literal('front')], {
@@ -28,7 +28,7 @@ export const Node = namedObject('Node', {
   ),
   since: Type.String({ description: 'Start time of the current process' }),
   beat_age_seconds: Type.Number({ description: 'Age of the last heartbeat, which is sent every second' }),
-  leases: Type.Array(Type.String(), { description: 'Jobs of the cluster that it runs' }),
+  leases: Type.Array(Type.String(), { description: 'Jobs of the cluster that this node runs' }),
   is_this: Type.Boolean({ description: 'Whether this node answered the call' }),
   load: Type.Union([Load, Type.Null()]),
 });

@@ -290,7 +290,7 @@ function targetRoutes({ keys, removals, logs }: RecoveryRoutesDeps): Route[] {
       path: '/api/disaster-recovery/archived-logs',
       name: 'getArchivedLogs',
       livesOn: 'host',
-      summary: 'Read what the last verification found of the archived logs of database servers',
+      summary: 'Read the result of the last verification of the archived logs of database servers',
       description:
         'The logs are read whenever the newest recovery point is verified or drilled. `needed_by` of a piece is the base ' +
         'copy that contains it.',
@@ -316,7 +316,7 @@ function targetRoutes({ keys, removals, logs }: RecoveryRoutesDeps): Route[] {
       path: '/api/admin/recovery-key/confirm',
       name: 'confirmRecoveryKey',
       livesOn: 'host',
-      summary: 'Confirm that you have stored the recovery key; it is not shown again',
+      summary: 'Confirm that you have stored the recovery key, which is not shown again',
       isRepeatable: true,
       body: KeyProof,
       responses: { 200: RecoveryKey },

@@ -29,12 +29,13 @@ export const Point = namedObject('RecoveryPoint', {
   point_id: Type.String(),
   state: Type.String({
     enum: [...POINT_STATES, 'partial'],
-    description: '`partial`: complete, verified or drilled except for the missing data in `gaps`',
+    description:
+      '`partial`: some data is missing and listed in `gaps`; the rest is complete, verified or drilled',
   }),
   state_reason: textOrNull('Why the point failed, is damaged, or could not be verified'),
   percent: Type.Number({ description: 'Progress of the creation' }),
   verifying_percent: Type.Union([Type.Number(), Type.Null()], {
-    description: 'Progress of the verification; null if it is not being verified',
+    description: 'Progress of the verification; null if the point is not being verified',
   }),
   created_at: Type.String({ description: 'Time of the snapshot' }),
   scheduled_at: textOrNull(
@@ -119,7 +120,7 @@ export const DrillBody = namedObject('RecoveryDrillRequest', {
 });
 
 export const RecoveryKey = namedObject('RecoveryKey', {
-  recovery_key: Type.Optional(Type.String({ description: 'Store it outside this cloud' })),
+  recovery_key: Type.Optional(Type.String({ description: 'Store the recovery key outside this cloud' })),
   taken: Type.Boolean({ description: 'Whether an administrator has confirmed the key' }),
 });
 export type RecoveryKey = Static<typeof RecoveryKey>;
@@ -183,7 +184,7 @@ export const RecoverySchedule = namedObject('RecoverySchedule', {
   weekday,
   keep: KeepRules,
   is_default: Type.Boolean({
-    description: 'The default: no administrator set it',
+    description: 'Whether the schedule is the default, which no administrator has changed',
   }),
   next_at: textOrNull('When the next point, or the next attempt, is due; null if the schedule is off'),
   making_point_id: textOrNull('Point being created by the schedule'),

@@ -51,7 +51,7 @@ test('objects, databases and machines of an account count together once the disk
     return /your objects, databases and machines take 16\.0 of the 12\.5 GB/.test(message);
   });
   await assert.rejects(shares.assertMayGrow(ATTACKER, 1), ({ message }: Error) => {
-    return /your databases and machines take 15\.0 of the 12\.5 GB/.test(message);
+    return /your databases and machines use 15\.0 of the 12\.5 GB/.test(message);
   });
   await shares.assertMayGrow(VICTIM, GIB);
   await shares.assertMayGrow(TRUSTED, 20 * GIB);

@@ -189,8 +189,8 @@ function shareTaken(what: string, ownBytes: number, { eachBytes }: Shares): AppE
   const [own, each] = [ownBytes, eachBytes].map((bytes) => (bytes / GIB).toFixed(1));
   return new AppError(
     'out_of_space',
-    `The disk of this cloud fills: your ${what} take ${own} of the ${each} GB that one ` +
-      'account without granted credits may have then, and all such accounts share a part of it',
+    `The disk of this cloud is filling up: your ${what} use ${own} of the ${each} GB that ` +
+      'an account without granted credits may use. All accounts without granted credits share a part of the disk',
     {
       hint: 'Delete objects, old versions, databases, snapshots or machines, or ask an administrator to grant you credits',
     },

@@ -38,8 +38,8 @@ function healthRoutes({ status, meters }: SystemRoutesDeps): Route[] {
       name: 'getSystemStatus',
       summary: 'Status of the cloud, with CPU, memory and disk usage of the host in percent',
       description:
-        'Alarms about accounts are shown in full to administrators, and to an account if ' +
-        'they concern it. Other callers only see that there is an alarm.',
+        'Alarms about an account are shown in full to administrators and to that account. ' +
+        'Other callers only see that there is an alarm.',
       knowsCaller: true,
       responses: { 200: SystemStatus },
       handler: ({ principal }) => {

@@ -104,7 +104,7 @@ export const SystemStatus = namedObject('SystemStatus', {
           fix: OrNull,
           preparing: Type.Union([Preparing, Type.Null()], {
             description:
-              'Whether the host is still installing the engine: databases can be created, and wait for it',
+              'Whether the host is still installing the engine; new databases wait until it is installed',
           }),
         }),
         { description: 'A missing engine is a problem only if databases of it exist' },

@@ -138,7 +138,7 @@ export class Deliveries {
 
   #full(): AppError {
     return new AppError('overloaded', `A webhook can have at most ${this.#maxPending} pending deliveries`, {
-      hint: 'Try again when its receiver has accepted some, or disable the webhook to fail all pending ones',
+      hint: 'Try again when the receiver has accepted some deliveries, or disable the webhook to fail all pending deliveries',
     });
   }
 

@@ -49,8 +49,8 @@ const webhookMembers = {
   enabled: Type.Boolean(),
   audit_of: Type.Union([Type.Enum(['account', 'all']), Type.Null()], {
     description:
-      'Whose audit entries it sends: `account`: those of your account; `all`: while you are an administrator, if ' +
-      'it was made with all rights; null: none',
+      'Audit entries that the webhook sends: `account`: entries of your account; `all`: entries of all accounts, while ' +
+      'you are an administrator, if the webhook was created with all rights; null: none',
   }),
   disabled_reason: Type.Union([Reason, Type.Null()], {
     description: 'Code `owner`, `gone` (410 response) or `failing` (for 5 days)',
@@ -84,7 +84,7 @@ export const SecretRotation = namedObject('WebhookSecretRotation', {
       minimum: 0,
       maximum: DAY_SECONDS,
       default: DAY_SECONDS,
-      description: 'How long the previous secret also signs; use 0 if it was leaked',
+      description: 'How long the previous secret also signs; 0 if the secret was leaked',
     }),
   ),
 });

@@ -186,13 +186,13 @@ export function webhookNotFound(): AppError {
 
 function tooManyWebhooks(): AppError {
   return new AppError('too_many_webhooks', `An account can have at most ${MAX_WEBHOOKS} webhooks`, {
-    hint: 'Delete an unused one',
+    hint: 'Delete an unused webhook',
   });
 }
 
 function tooManyHearAll(): AppError {
   const most = `Webhooks of at most ${MAX_HEARING_ALL} administrators can receive all audit events`;
-  return new AppError('too_many_webhooks', most, { hint: 'Use a webhook of one of them' });
+  return new AppError('too_many_webhooks', most, { hint: 'Use an existing webhook of one of these administrators' });
 }
 
 /** A changed URL, or enabling it again, resets the earlier failures. */

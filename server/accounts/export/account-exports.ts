@@ -101,7 +101,7 @@ export class AccountExports {
   async #alone(accountId: number, work: (reader: Reader) => Promise<void>): Promise<void> {
     if (this.#running.has(accountId)) {
       throw new AppError('job_running', 'An export of this account is running', {
-        hint: 'Wait for its end, or end it by closing its connection',
+        hint: 'Wait until the running export has finished, or close its connection to cancel it',
         retryAfterSeconds: 10,
       });
     }
@@ -124,7 +124,7 @@ export class AccountExports {
       .sort(([, a], [, b]) => a.bytesPerMs() - b.bytesPerMs());
     if (slowest === undefined) {
       throw new AppError('overloaded', `${this.#running.size} exports of other accounts are running`, {
-        hint: 'Try again in some minutes: that many run at once',
+        hint: 'Try again in some minutes: no more exports can run at the same time',
         retryAfterSeconds: 60,
       });
     }

@@ -50,7 +50,7 @@ export function exportRoutes({ accountExports }: ExportRoutesDeps): Route[] {
       audit: 'change',
       tag: 'accounts',
       summary: 'Download everything of your account as one zip',
-      description: `${DESCRIPTION} Its bytes count as traffic, as those of single downloads do.`,
+      description: `${DESCRIPTION} The bytes count as traffic, like single downloads.`,
       permission: 'everything',
       errors: ['account_not_found', 'password_required', 'job_running', 'out_of_space'],
       handler: async (call) => send(call, await accountExports.openOwn(call, call.query.disks === true)),

@@ -33,7 +33,7 @@ function administratorRoutes(invitations: Invitations): Route[] {
       summary: 'Create an invitation for one or several people',
       description:
         'The link opens a page where the invited person sets a password and gets an account, `max_uses` times at most. ' +
-        'Only the hash of its token is stored. It works only at the host name that this call was sent to. ' +
+        'Only the hash of the token is stored. The link works only at the host name that this call was sent to. ' +
         'With `mail` it is mailed to `email` and shown to nobody.',
       permission: 'admin',
       body: shapes.InvitationBody,
@@ -111,7 +111,7 @@ function listRoutes(invitations: Invitations): Route[] {
       name: 'adminRevokeInvitation',
       tag: 'admin',
       summary: 'Revoke an invitation',
-      description: 'Its link stops working. Accounts created with it stay.',
+      description: 'The link stops working. Accounts created with it stay.',
       permission: 'admin',
       params: shapes.InvitationPath,
       responses: { 200: shapes.Invitation },
@@ -145,7 +145,7 @@ function joinRoutes(invitations: Invitations): Route[] {
       audit: 'none',
       changesNothing: true,
       tag: 'accounts',
-      summary: 'Show what an invitation is for',
+      summary: 'Show an invitation',
       description:
         'The token is the fragment of the link, which browsers do not send. The call does not count as a use.',
       permission: 'public',

@@ -24,8 +24,8 @@ const terms = {
       minimum: 0,
       maximum: 1e9,
       description:
-        'What each account may spend per calendar month (UTC), in credits, at most 6 decimals; its owner may lower it. ' +
-        'Default: no such cap',
+        'Spend cap of each account, in credits per calendar month (UTC), at most 6 decimals; the owner may lower it. ' +
+        'Default: no cap',
     }),
   ),
   account_expires_at: Type.Optional(
@@ -50,8 +50,8 @@ const Mailed = Type.Optional(
   Type.Boolean({
     default: false,
     description:
-      'Mail the link to the e-mail address, which every invitation then needs, and show it to nobody. Anyone who uses ' +
-      'it has confirmed the address',
+      'Mail the link to the e-mail address, which every invitation then needs, and show it to nobody. An account ' +
+      'created with the link has a confirmed address',
   }),
 );
 
@@ -113,7 +113,7 @@ export const Invitation = namedObject('Invitation', {
   plan: Type.String(),
   credits: Type.Number({ description: 'Credits on top of the sign-up credits' }),
   spend_cap: Type.Union([Type.Number(), Type.Null()], {
-    description: 'What each account may spend per calendar month (UTC), in credits; null: no such cap',
+    description: 'Spend cap of each account, in credits per calendar month (UTC); null: no cap',
   }),
   account_expires_at: Nullable('Time at which the account is suspended, UTC; null: never'),
   state: Type.Enum(['open', 'used', 'expired', 'revoked'], {
@@ -125,7 +125,7 @@ export const Invitation = namedObject('Invitation', {
   created_by: Type.String({ description: 'The administrator, or the operator' }),
   expires_at: Type.String({ description: 'Expiry time of the link, UTC' }),
   revoked_at: Nullable('Time of revocation, UTC; null: not revoked'),
-  mailed: Type.Boolean({ description: 'Whether the link was only mailed to its e-mail address' }),
+  mailed: Type.Boolean({ description: 'Whether the link was only mailed to the e-mail address, and not shown' }),
 });
 export type Invitation = Static<typeof Invitation>;
 

@@ -43,7 +43,7 @@ export function invitationNotFound(): AppError {
 
 export function cannotRenew({ revoked_at: revokedAt }: InvitationRow): AppError {
   const what = revokedAt === null ? 'is used up' : 'was revoked';
-  return new AppError('write_conflict', `This invitation ${what}`, { hint: 'Create a new one' });
+  return new AppError('write_conflict', `This invitation ${what}`, { hint: 'Create a new invitation' });
 }
 
 export function planGone(plan: string): AppError {
@@ -57,7 +57,7 @@ export function invalidLink(): AppError {
     'invalid_link',
     'The invitation is unknown, used, revoked or expired, or is for another host name',
     {
-      hint: 'Ask the person who invited you for a new one. If you have used it already, sign in',
+      hint: 'Ask the person who invited you for a new invitation. If you have used this one, sign in',
     },
   );
 }

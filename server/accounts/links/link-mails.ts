@@ -49,7 +49,7 @@ interface InvitationMail {
 export function invitationMail({ url, host, expiresAt }: InvitationMail): MailText {
   return {
     subject: `An account for you at ${host}`,
-    text: `You are invited to ${host}. This link makes your account, once, until ${expiresAt} UTC:
+    text: `You are invited to ${host}. This link creates your account, once, until ${expiresAt} UTC:
 
 ${url}
 

@@ -89,8 +89,9 @@ export function resetRoutes({ resetLinks }: Pick<LinkRoutesDeps, 'resetLinks'>):
       description:
         'For users without a password, or who forgot it. The link works once, for an hour, and invalidates the account’s ' +
         'earlier one; only its hash is stored. In a session the password must have been given in the last 15 ' +
-        'minutes. The account’s webhooks and the log name its creator. For an administrator, or a former one, only the operator ' +
-        'on the host makes one, with `cloudlet admin reset-link NAME` (403 `operator_required`).',
+        'minutes. The account’s webhooks and the log name the creator of the link. A link for an administrator or a ' +
+        'former administrator can be created only by the operator on the host, with `cloudlet admin reset-link NAME` ' +
+        '(403 `operator_required`).',
       permission: 'admin',
       params: shapes.AdminAccountPath,
       responses: { 201: shapes.ResetLink },
@@ -187,8 +188,8 @@ function confirmationRoutes(mailedLinks: MailedLinks): Route[] {
       tag: 'accounts',
       summary: 'Confirm an e-mail address with the link that was mailed there',
       description:
-        'The token is the fragment of the link, which browsers do not send. Another account that names this address ' +
-        'without having confirmed it cannot be logged in to by it any more.',
+        'The token is the fragment of the link, which browsers do not send. Other accounts with this address that have ' +
+        'not confirmed it can no longer use the address to log in.',
       permission: 'public',
       body: shapes.ConfirmEmailBody,
       responses: { 200: shapes.ConfirmedEmail },

@@ -177,7 +177,7 @@ const hashOf = (token: string) => hashSecret(`email:${token}`);
 
 function notConfirmed(): AppError {
   return new AppError('email_not_confirmed', 'The e-mail address of this account is not confirmed', {
-    hint: 'Make a link without mail, and give it to its holder by a way that you trust',
+    hint: 'Create a link without mail, and give it to the account owner in a way that you trust',
   });
 }
 
@@ -188,6 +188,6 @@ function taken(): AppError {
 
 function invalidLink(): AppError {
   return new AppError('invalid_link', 'The link is unknown, used, replaced or expired, or of another host', {
-    hint: 'Ask for a new one in the console, under Account',
+    hint: 'Request a new link in the console, under Account',
   });
 }

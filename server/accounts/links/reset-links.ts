@@ -162,12 +162,12 @@ export function assertActive({ username, is_active, suspended_reason, removal_at
   const isSuspended = suspended_reason !== null || removal_at === null;
   const [state, hint] = isSuspended
     ? ['suspended', 'Resume the account first']
-    : ['closed by its owner', 'Its owner can reopen it by signing in, until it is removed'];
+    : ['closed by its owner', 'The owner can reopen the account by signing in, until the account is removed'];
   throw new AppError('account_inactive', `The account ${username} is ${state}`, { hint });
 }
 
 function invalidLink(): AppError {
   return new AppError('invalid_link', 'The link is unknown, used, replaced or expired, or of another host', {
-    hint: 'Ask the administrator of this cloud for a new one; on its host, run "cloudlet admin reset-link NAME"',
+    hint: 'Ask the administrator of this cloud for a new link; on its host, run "cloudlet admin reset-link NAME"',
   });
 }

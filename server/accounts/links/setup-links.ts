@@ -71,6 +71,6 @@ export class SetupLinks {
 
 function invalidLink(): AppError {
   return new AppError('invalid_link', 'The set-up link is unknown, used or expired', {
-    hint: 'Run "cloudlet admin setup-link" on the host to get a new one',
+    hint: 'Run "cloudlet admin setup-link" on the host to get a new link',
   });
 }

@@ -120,7 +120,7 @@ function deviceRoutes(logins: ClientLogins): Route[] {
       isRepeatable: true,
       tag: 'accounts',
       summary: 'Get the access key once the log-in is approved',
-      description: 'Poll every `interval` seconds; polling sooner makes the interval 5 s longer.',
+      description: 'Poll every `interval` seconds; polling sooner adds 5 s to the interval.',
       permission: 'public',
       body: shapes.PollBody,
       responses: { 201: shapes.IssuedKey },

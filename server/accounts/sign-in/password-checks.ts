@@ -56,7 +56,7 @@ export class PasswordChecks {
       'password_required',
       'This call needs the password again: it was last given over 15 minutes ago',
       {
-        hint: 'Give it with POST /api/account/confirm-password, then repeat the request',
+        hint: 'Confirm the password with POST /api/account/confirm-password, then repeat the request',
       },
     );
   }

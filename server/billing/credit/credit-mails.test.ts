@@ -43,8 +43,8 @@ test('who wants it is warned by mail, in the commit of the event', async () => {
   assert.deepEqual(
     warnings.map(({ to, text }) => [to[0], text.split(/\r?\n/)[0]]),
     [
-      ['ada@example.org', 'Credits left: 1.5. At the current usage they last 15 hours.'],
-      ['ada@example.org', 'Credits left: 0. Its machines run until 2026-01-02 00:00:00 UTC.'],
+      ['ada@example.org', 'Credits left: 1.5. At the current usage, the credits last 15 hours.'],
+      ['ada@example.org', 'Credits left: 0. Your machines run until 2026-01-02 00:00:00 UTC.'],
       ['ada@example.org', 'Credits left: 20.'],
       [
         'ada@example.org',
@@ -55,7 +55,7 @@ test('who wants it is warned by mail, in the commit of the event', async () => {
         'ada@example.org',
         'Spent in 2026-01: 4.5 credits. Your spend cap: 5 credits. ' +
           'Machines and databases are stopped and nothing new can be created; nothing is deleted. ' +
-          'They start again when the cap is raised, or at 2026-02-01 00:00:00 UTC.',
+          'Machines and databases start again when the cap is raised, or at 2026-02-01 00:00:00 UTC.',
       ],
       [
         'ada@example.org',

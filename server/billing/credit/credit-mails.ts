@@ -29,10 +29,10 @@ function creditMail({ type, data }: Pick<CreditNews, 'type' | 'data'>, url: stri
     return { subject: 'Your account has credits again', text: `${left}\n\n${place}` };
   if (type === 'credits.exhausted') {
     const end = data.grace_ends_at;
-    const stop = end === undefined ? 'Its machines are stopped.' : `Its machines run until ${end} UTC.`;
+    const stop = end === undefined ? 'Your machines are stopped.' : `Your machines run until ${end} UTC.`;
     return { subject: 'Your account has no credits left', text: `${left} ${stop}\n\n${place}` };
   }
-  const hours = data.hours_left === null ? '' : ` At the current usage they last ${data.hours_left} hours.`;
+  const hours = data.hours_left === null ? '' : ` At the current usage, the credits last ${data.hours_left} hours.`;
   return { subject: 'Your account is running out of credits', text: `${left}${hours}\n\n${place}` };
 }
 
@@ -50,6 +50,6 @@ function spendMail({ type, data }: Pick<CreditNews, 'type' | 'data'>, place: str
   }
   const text =
     `${of} Machines and databases are stopped and nothing new can be created; nothing is deleted. ` +
-    `They start again when the cap is raised, or at ${resetsAt} UTC.`;
+    `Machines and databases start again when the cap is raised, or at ${resetsAt} UTC.`;
   return { subject: 'Your account has reached its spend cap', text: `${text}\n\n${place}` };
 }

@@ -137,7 +137,7 @@ function changedEvent(row: VmRow, at: number) {
 export function notStopped({ state }: VmRow, done: string): AppError {
   const rule = `Only a stopped virtual machine can be ${done}; this one is ${state}`;
   return new AppError('vm_not_stopped', rule, {
-    hint: 'Stop it first, and start it again afterwards',
+    hint: 'Stop the machine first, and start it again afterwards',
     extra: { state },
   });
 }

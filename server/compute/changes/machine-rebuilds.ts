@@ -87,6 +87,6 @@ export class MachineRebuilds {
 
 function hasSnapshots(): AppError {
   return new AppError('vm_invalid_state', 'A virtual machine with snapshots cannot be rebuilt', {
-    hint: 'Its snapshots belong to the current disk: delete them first, or create another machine',
+    hint: 'Snapshots belong to the current disk: delete them first, or create another machine',
   });
 }

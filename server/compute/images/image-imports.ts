@@ -352,7 +352,7 @@ function assertSum(found: string, wanted: string | undefined): void {
 
 function notKnown(shortName: string): AppError {
   return new AppError('image_not_found', `There is no image ${shortName} in the list`, {
-    hint: `It has ${[...KNOWN_IMAGES.keys()].join(', ')}`,
+    hint: `The list has ${[...KNOWN_IMAGES.keys()].join(', ')}`,
   });
 }
 

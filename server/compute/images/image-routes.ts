@@ -71,7 +71,7 @@ function fetchRoute({ imports }: ImageRoutesDeps): Route {
     tag: 'admin',
     summary: 'Download an image by name from its publisher',
     description:
-      'Responds immediately; `progress` of the image shows how far it is. It can be used once its state is ' +
+      'Responds immediately; `progress` shows the progress of the download. The image can be used once its state is ' +
       '`ready`: its bytes then have the checksum that the publisher gives. Images are downloaded one at a time, and a download continues after ' +
       'a restart. Deleting the image cancels.',
     permission: 'admin',

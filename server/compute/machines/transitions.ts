@@ -98,7 +98,7 @@ export function nextState(state: VmState, event: VmEvent): VmState {
   throw new AppError(found.refused, `${rule} (${possible})`, {
     extra: { state, action: event, allowed },
     ...(found.refused === 'vm_not_stopped' && state !== 'deleting'
-      ? { hint: 'Stop it first; this also works for one that never started' }
+      ? { hint: 'Stop the machine first; this also works for a machine that never started' }
       : {}),
   });
 }

@@ -38,7 +38,7 @@ const WAITS = {
   code: 'disk_full',
   message:
     "Paused: the host's disk is nearly full, or is filling up while your machines and snapshots use more than your share. " +
-    'It resumes automatically when space is free; deleting snapshots or machines frees some.',
+    'The machine resumes automatically when space is free. To free space, delete snapshots or machines.',
 };
 
 type VmPricing = Pick<VmBilling, 'pricePerHour' | 'diskPricePerHour'>;

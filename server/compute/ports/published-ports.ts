@@ -372,6 +372,6 @@ function noPort(): AppError {
 
 function tooMany(max: number, more: string): AppError {
   return new AppError('too_many_ports', `An account can have at most ${max} published ports${more}`, {
-    hint: more === '' ? 'Remove one that is unused' : 'Remove one that is unused, or ask your administrator',
+    hint: more === '' ? 'Remove an unused port' : 'Remove an unused port, or ask your administrator',
   });
 }

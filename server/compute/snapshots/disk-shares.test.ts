@@ -36,7 +36,7 @@ test('on a disk that fills one free account leaves its share, and holds back nob
   assert.deepEqual(await over(), [idOf(attacker)]);
   await assert.rejects(copy(attacker, also), (error) => isAppError(error, 'out_of_space'));
   await assert.rejects(copy(second, little), ({ message, hint }: AppError) => {
-    assert.match(message, /take 12\.0 of the 12\.5 GB/);
+    assert.match(message, /use 12\.0 of the 12\.5 GB/);
     return /grant you credits/.test(hint ?? '');
   });
   await copy(victim, own);

@@ -21,10 +21,10 @@ export function snapshotRoutes({ snapshots }: SnapshotRoutesDeps): Route[] {
       audit: { detail: ['name'] },
       livesOn: 'host',
       tag: 'compute',
-      summary: 'Copy the disk of a stopped virtual machine, to go back to it',
+      summary: 'Take a snapshot of the disk of a stopped virtual machine',
       description:
-        'A virtual machine has at most 10 snapshots, which are deleted with it. They lie on the same host: recovery points do not ' +
-        'contain them. Each is charged like the disk, by the whole GB that it takes.',
+        'A virtual machine has at most 10 snapshots, which are deleted with it. Snapshots are stored on the same host; recovery points do not ' +
+        'contain them. Each snapshot is charged like the disk, rounded up to whole GB.',
       permission: 'compute:write',
       params: VmPath,
       body: NewVmSnapshot,

@@ -162,7 +162,7 @@ function notFound(): AppError {
 
 function tooMany(): AppError {
   return new AppError('quota_exceeded', `A virtual machine has at most ${MAX_SNAPSHOTS} snapshots`, {
-    hint: 'Delete one first',
+    hint: 'Delete a snapshot first',
     extra: { limit: MAX_SNAPSHOTS, used: MAX_SNAPSHOTS, requested: 1 },
   });
 }

@@ -75,13 +75,13 @@ function presented({ name, public_key, created_at }: SshKeyRow): SshKey {
 
 function taken(name: string): AppError {
   return new AppError('ssh_key_exists', `You have an SSH key named ${name} already`, {
-    hint: 'Delete it first, or use another name',
+    hint: 'Delete that key first, or use another name',
   });
 }
 
 function tooMany(): AppError {
   return new AppError('quota_exceeded', `An account has at most ${MAX_KEYS} SSH keys`, {
-    hint: 'Delete one first',
+    hint: 'Delete a key first',
     extra: { limit: MAX_KEYS, used: MAX_KEYS, requested: 1 },
   });
 }

@@ -348,8 +348,8 @@ export class ChildEngine {
     try {
       return await this.#say(answer);
     } catch (error) {
-      // A child with its own time limit may answer before our timer fires. On a busy host word of its begin
-      // may come as late as its answer, so our own time says less than the child does.
+      // A child with its own time limit may answer before our timer fires. On a busy host, the message that
+      // the query began may arrive with the answer, so the child's own time is more exact than ours.
       const isLimit = error instanceof QueryFailed && error.engineCode === this.#kind.timeLimitName;
       const isLong = isLimit && clock.monotonic() - begunAt >= timeoutMs;
       const isLate = isOverTime || isLong;

@@ -242,7 +242,7 @@ export class ChildSlots {
           retryAfterSeconds: RETRY_SECONDS,
         })
       : new AppError('engine_unavailable', `${waited}, and ${own} databases of this account are active`, {
-          hint: 'Retry when one of them is idle',
+          hint: 'Retry when one of your databases is idle',
           retryAfterSeconds: RETRY_SECONDS,
         });
   }

@@ -178,9 +178,9 @@ export interface Launch {
   readonly folder: string;
   /** Whether the process leads a session, which identifies its child processes. */
   readonly hasSession: boolean;
-  /** Words before all others, outside the view. */
+  /** Arguments before the whole command; they run outside the restricted file system. */
   readonly first?: readonly string[];
-  /** The words before the command: `setpriv` with its options. */
+  /** The arguments before the command: `setpriv` with its options. */
   readonly prefix: readonly string[];
   readonly command: string;
   readonly args: readonly string[];

@@ -106,7 +106,7 @@ async function staysShut({
   assert.notEqual(fix, null);
   const [{ database } = { database: newDatabase({ accountId: 1 }) }] = moving;
   const trouble = String(engine.trouble(database)?.message);
-  assert.match(trouble, /server of an earlier version .* does not start/);
+  assert.match(trouble, /old server that still holds the database .* does not start/);
   assert.doesNotMatch(`${reason}${trouble}`, /\//);
   await assert.rejects(engine.tables(database, STAYS), {
     code: 'engine_unavailable',

@@ -74,8 +74,8 @@ export class SharedServer {
   /** Why a database is still here, for its owner; null: its move has not failed. */
   trouble(name: string): string | null {
     if (!this.#left.has(name)) return null;
-    if (this.#problem === null) return 'it could not be moved from the server of an earlier version';
-    return `the server of an earlier version that holds it cannot be used: ${this.#problem.message}`;
+    if (this.#problem === null) return 'the database could not be moved from the old server';
+    return `the old server that still holds the database is not available: ${this.#problem.message}`;
   }
 
   /** Opens it only for us: all other connections end. */

@@ -324,10 +324,11 @@ async function askServer<L extends SqlLinks, F extends ExternalFacts>(
 /** Names the error of the server or the network, never the password. */
 function whyNotReached(
   error: unknown,
-  { setting, host, port }: ServerAddress,
-  { title, refusals }: { readonly title: string; readonly refusals: RefusalCodes },
+  { setting, host, port, database }: ServerAddress,
+  external: { readonly title: string; readonly database: string; readonly refusals: RefusalCodes },
 ): AppError {
   if (error instanceof AppError) return error;
+  const { title, refusals } = external;
   const { code, message } = error as NodeJS.ErrnoException;
   const refuse = (what: string, hint: string) =>
     new AppError('engine_unavailable', what, { hint, retryAfterSeconds: 5, cause: error });
@@ -337,7 +338,7 @@ function whyNotReached(
     return refuse(`${where} refuses the user in ${setting}`, fix);
   }
   if (code === refusals.database)
-    return refuse(`${where} has no database with that name`, `correct ${setting}`);
+    return refuse(`${where} has no database ${database || external.database}`, `correct ${setting}`);
   return refuse(
     `${where} cannot be reached: ${message || code}`,
     `start it, or correct ${setting}; name a private certificate with sslrootcert=PATH in it`,

@@ -135,7 +135,7 @@ test('while the server takes no writes reads go on, the reason is told, and it g
   await assert.rejects(metadata.commit([insert('at the standby')]), { code: 'overloaded' });
   await assert.rejects(
     PostgresqlMetadata.open({ url, clock: systemClock, alarms, onTakenOver: assert.fail }),
-    /is a standby, which takes no writes/,
+    /is a standby, which is read-only/,
   );
   await server.run('SELECT pg_promote()');
   await isBack('at the new primary');

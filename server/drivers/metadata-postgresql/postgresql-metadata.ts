@@ -257,7 +257,7 @@ export class PostgresqlMetadata implements Metadata {
       const client = await connect({ url, writer: this.#name, onEnd, ...(idleMs && { idleMs }) });
       if (await isStandby(client)) {
         cut(client);
-        throw new Error('it is a standby, which takes no writes');
+        throw new Error('it is a standby, which is read-only');
       }
       alarms.clear(ALARM);
       return client;
@@ -392,7 +392,7 @@ async function assertVersion(client: pg.Client): Promise<void> {
 async function assertPrimary(client: pg.Client): Promise<void> {
   if (!(await isStandby(client))) return;
   throw new StartupError(
-    'PostgreSQL in CLOUDLET_METADATA_URL is a standby, which takes no writes: let the URL lead to its primary',
+    'PostgreSQL in CLOUDLET_METADATA_URL is a standby, which is read-only: set the URL of the primary',
   );
 }
 

@@ -47,7 +47,7 @@ export class SmtpMailer implements Mailer {
       });
     } catch (error) {
       signal.throwIfAborted();
-      if (ends.aborted) throw new Error(`it took longer than ${totalMs / 1000} s`);
+      if (ends.aborted) throw new Error(`the mail server took longer than ${totalMs / 1000} s`);
       throw isRefused(error) ? new MailRefused((error as Error).message) : explained(error as Error);
     }
   }
@@ -79,15 +79,15 @@ function isRefused(error: unknown): boolean {
   return code === 'EENVELOPE' && responseCode >= 500;
 }
 
-/** The error, with words on how an operator can fix it. */
+/** The error with a fix for the operator. */
 function explained(error: Error & { readonly code?: string }): Error {
   const { code, message } = error;
   if (code === 'EAUTH')
-    return new Error(`it refuses the user or the password in CLOUDLET_SMTP_URL: ${message}`);
-  if (code === 'ETLS') return new Error(`it does not encrypt by STARTTLS: ${message}`);
+    return new Error(`the mail server rejected the user or the password in CLOUDLET_SMTP_URL: ${message}`);
+  if (code === 'ETLS') return new Error(`the mail server does not support STARTTLS: ${message}`);
   if (!/certificate|altnames/i.test(message)) return error;
   return new Error(
-    `its certificate is not accepted: ${message}. CLOUDLET_SMTP_URL must name the host as the certificate does, and ` +
-      'NODE_EXTRA_CA_CERTS the file of an issuer that is not public',
+    `the mail server's certificate was rejected: ${message}. Use the certificate's host name in CLOUDLET_SMTP_URL. ` +
+      'For a private CA, set NODE_EXTRA_CA_CERTS to its certificate file',
   );
 }

@@ -331,7 +331,7 @@ export function hostUnreachable(): AppError {
 
 function overloaded(): AppError {
   return new AppError('overloaded', 'Too many calls to the node with the machines and databases are open', {
-    hint: 'Close some of your connections: if none is free, the account with the most loses one',
+    hint: 'Close some of your connections; without a free slot, the account with the most calls loses one',
     retryAfterSeconds: 2,
   });
 }

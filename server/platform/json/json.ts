@@ -49,7 +49,7 @@ function assertFewValues(bytes: Uint8Array): void {
     if (depth > JSON_MAX_DEPTH) throw new AppError('invalid_json', `The body ${TOO_DEEP}`);
     if (values > JSON_MAX_VALUES)
       throw new AppError('payload_too_large', `The body has more than ${JSON_MAX_VALUES} values`, {
-        hint: 'Send it in several calls, or large amounts of data with a driver of the database',
+        hint: 'Send the data in several calls; for large amounts of rows, use a driver of the database',
       });
   }
 }

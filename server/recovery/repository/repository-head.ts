@@ -88,7 +88,7 @@ async function readTwice(target: Target): Promise<string | undefined> {
   }
   throw new AppError(
     'target_unavailable',
-    `${target.location} cannot be used: each read of ${HEAD_FILE} differs`,
+    `${target.location} cannot be used: repeated reads of ${HEAD_FILE} return different content`,
   );
 }
 

@@ -43,8 +43,8 @@ export function accessRoutes({ buckets, downloads }: AccessRoutesDeps): Route[] 
       tag: 'storage',
       summary: 'Show who besides the owner can access a bucket over S3',
       description:
-        'Evaluates the policy, access control lists and public access block like a request; with `object`, for ' +
-        'that object.',
+        'Evaluates the policy, access control lists and public access block as for a request; with `object`, for ' +
+        'a request for that object.',
       permission: 'storage:read',
       params: BucketPath,
       query: Type.Object({ object: Type.Optional(Type.String({ maxLength: 1024 })) }),

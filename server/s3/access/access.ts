@@ -133,7 +133,7 @@ export class Access {
     if (reason === 'scope') throw new S3Error('AccessDenied', `This key lacks the scope ${asked.permission}`);
     if (reason === 'effort') {
       const message =
-        'The policy of the bucket takes too long to evaluate: give it fewer wildcards, or ask for fewer names at a time';
+        'The policy of the bucket takes too long to evaluate: use fewer wildcards, or request fewer names at a time';
       throw new S3Error('AccessDenied', message);
     }
     if (reason === 'policy' && this.isOwner) {

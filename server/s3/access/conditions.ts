@@ -185,7 +185,7 @@ export function readCondition(
   if (operator === 'Null') {
     const [value = ''] = values;
     if (values.length !== 1 || !/^(?:true|false)$/i.test(value)) {
-      throw new PolicyProblem('Policy has an invalid value of Null');
+      throw new PolicyProblem('The policy condition Null must be true or false');
     }
     const plain = { key, isNegated: false, ifExists: false, quantifier: undefined, fixed: [] };
     return { ...plain, isNull: /^true$/i.test(value), accepts: () => true };

@@ -137,7 +137,7 @@ describe('databases for tests in MongoDB', () => {
     for (let i = 0; i < MOST; i++) await client.db(`test_many_${i}`).createCollection('t');
     await assert.rejects(client.db('test_more').createCollection('t'), {
       code: 96,
-      message: /there are 50 databases for tests: drop/,
+      message: /there are 50 test databases, the maximum: drop/,
     });
     await client.db('test_many_0').dropDatabase();
     await client.db('test_more').createCollection('t');

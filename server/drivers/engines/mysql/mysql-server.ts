@@ -162,7 +162,7 @@ function assertNobodysData({ home, keeper }: ServerFolders): void {
     : 'the data directory of MariaDB is missing';
   throw new AppError('engine_unavailable', what, {
     hint: isUsed
-      ? `write the series of the MariaDB that made the data, such as 10.11, to ${pathInData(keeper)}/series`
+      ? `write the version of the MariaDB that created the data, such as 10.11, to ${pathInData(keeper)}/series`
       : `restore ${pathInData(home)}/data in Cloudlet's data directory; a disk may not be mounted`,
   });
 }

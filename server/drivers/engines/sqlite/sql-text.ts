@@ -17,10 +17,10 @@ const SHOWN = 100;
 const NOTHING = /^(?:\s|;|--[^\n]*(?:\n|$)|\/\*(?:[^*]|\*(?!\/))*(?:\*\/|$))*$/;
 /** A new file has no free pages. */
 const VACUUM = /^\s*VACUUM\s*;?\s*$/i;
-/** Lines for the program sqlite3 that change only what it shows or allows, as `.recover` begins. */
+/** Commands of the sqlite3 shell that only change its display or permissions; `.recover` prints some. */
 const FOR_PROGRAM =
   /^\.(?:bail|changes|dbconfig|echo|headers?|log|mode|nullvalue|print|separator|timeout|timer|width)\b[^\n]*$/;
-/** Tables that SQLite makes itself; `.schema` writes them all the same. */
+/** Tables that SQLite creates itself; `.schema` prints them nevertheless. */
 const OWN_TABLE = /^\s*CREATE TABLE (?:IF NOT EXISTS )?["']?sqlite_(?:sequence|stat[1-4])["']?\s*\(/i;
 
 export class RefusedText extends Error {}
@@ -144,7 +144,7 @@ async function runAll(
   return isEmpty ? null : !isOpen;
 }
 
-/** Empties the lines for the program at the beginning, so that numbers of lines stay. */
+/** Blanks the leading client commands, so that line numbers do not change. */
 function withoutProgramLines(text: string): string {
   const lines = text.split('\n');
   const first = lines.findIndex((line) => line.trim() !== '' && !FOR_PROGRAM.test(line));
@@ -154,7 +154,7 @@ function withoutProgramLines(text: string): string {
 /** Runs the text's own transactions within ours. Returns whether one is open. */
 function inTransaction(text: string, boundary: 'begin' | 'end', line: number): boolean {
   if (/^[\s;]*ROLLBACK\b/i.test(text.replaceAll(/--[^\n]*\n/g, '')))
-    throw new RefusedText(`line ${line}: the dump takes itself back (ROLLBACK), as of a damaged database`);
+    throw new RefusedText(`line ${line}: the dump contains ROLLBACK, as dumps of damaged databases do`);
   return boundary === 'begin';
 }
 

@@ -173,6 +173,6 @@ function assertWhole({ cert, key }: Certificate): void {
   throw new AppError('engine_unavailable', 'The certificate authority of the database servers is damaged', {
     hint:
       'restore databases/tls/authority.pem in the data directory from a copy, or remove it and restart: ' +
-      'Cloudlet then creates a new one, which users of databases must trust',
+      'Cloudlet then creates a new authority, which users of databases must trust',
   });
 }

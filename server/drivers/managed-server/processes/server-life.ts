@@ -129,11 +129,11 @@ export class ServerLife {
     this.#led = port;
   }
 
-  /** Ends it with all sessions immediately; a connection may start it again. */
+  /** Stops the server and ends all sessions immediately; a new connection may start the server again. */
   async end(): Promise<void> {
     await this.#server.stop('at_once');
     await this.#locks.run(LOCK, async () => {
-      // A connection started it in the meantime.
+      // A connection started the server in the meantime.
       if (this.isUp) return this.lead();
       await this.#leadTo(null);
       this.#left();

@@ -209,7 +209,7 @@ export class ClientPrograms {
 
 function tooMany(): AppError {
   return new AppError('engine_unavailable', 'Too many dumps, loads and copies are running', {
-    hint: 'try again when some have finished; an account can run two of each at a time',
+    hint: 'try again when some of them have finished; an account can run two of each at a time',
     retryAfterSeconds: 30,
   });
 }

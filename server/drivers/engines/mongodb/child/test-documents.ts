@@ -112,7 +112,7 @@ export class TestDocuments {
     if (this.#bytes.size >= MOST_TEST_DATABASES)
       throw new CommandError(
         'OperationFailed',
-        `there are ${MOST_TEST_DATABASES} databases for tests: drop those that are not used (dropDatabase)`,
+        `there are ${MOST_TEST_DATABASES} test databases, the maximum: drop unused databases (dropDatabase)`,
       );
   }
 

@@ -77,7 +77,7 @@ export class OneTransaction {
   altered(text: string, line: number): string | null {
     const plain = text.trim().replace(OPEN, '');
     if (NOT_NEEDED.test(plain)) return null;
-    if (BACK.test(plain)) throw new LoadFailed(`line ${line}: the dump takes itself back (ROLLBACK)`);
+    if (BACK.test(plain)) throw new LoadFailed(`line ${line}: the dump contains ROLLBACK`);
     const table = EMPTIES.exec(plain)?.[1];
     if (table !== undefined) return `DELETE FROM ${table};\n`;
     if (!ENDS.test(plain)) return text;

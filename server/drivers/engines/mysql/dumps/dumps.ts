@@ -160,7 +160,7 @@ export class MysqlDumps {
       const isDump = await this.#fill(into, parts.content(), signal);
       // The client passes over much that is no SQL, such as a comment without an end.
       if (!isDump && (await links.asAdmin((admin) => contents.isEmpty(admin, fresh))))
-        throw new LoadFailed('The file makes no table: the database would be empty');
+        throw new LoadFailed('The file creates no table: the database would be empty');
       for (let test = await parts.nextName(); test !== null; test = await parts.nextName())
         await this.#loadTest(test, parts, { user: store.usersOf(name).writer, most, signal });
       signal.throwIfAborted();

@@ -94,8 +94,8 @@ export async function readContents(reader: ByteReader): Promise<ArchiveContents>
   const [major, minor] = [await reader.byte(), await reader.byte(), await reader.byte()];
   if (major !== 1 || minor === undefined || minor < OLDEST_MINOR || minor > NEWEST_MINOR) {
     throw new LoadFailed(
-      `The archive has version ${major}.${minor}, and 1.${OLDEST_MINOR} to 1.${NEWEST_MINOR} can be read: ` +
-        '`pg_restore -f dump.sql FILE` makes SQL of it',
+      `The archive has version ${major}.${minor}; supported are 1.${OLDEST_MINOR} to 1.${NEWEST_MINOR}. ` +
+        'Convert it to SQL with `pg_restore -f dump.sql FILE`',
     );
   }
   reader.integerBytes = await reader.byte();

@@ -173,8 +173,8 @@ export async function* unpackedData(
   }
   if (packed === 'lz4') {
     throw new LoadFailed(
-      'The archive is packed with lz4, which is not unpacked here: make it with `pg_dump --compress=gzip` or ' +
-        'zstd, or make SQL of it with `pg_restore -f dump.sql FILE`',
+      'The archive is compressed with lz4, which is not supported: create it with `pg_dump --compress=gzip` or ' +
+        'zstd, or convert it to SQL with `pg_restore -f dump.sql FILE`',
     );
   }
   const unpack = packed === 'gzip' ? inflate() : createZstdDecompress();

@@ -182,7 +182,7 @@ export class DumpFilter extends Transform implements StatementJudge {
 /** A transaction of the dump runs within ours. */
 function withinOurs(text: string, line: number): string {
   if (!/^(?:rollback|abort)\b/i.test(text)) return '';
-  throw new LoadFailed(`line ${line}: the dump takes itself back (ROLLBACK)`);
+  throw new LoadFailed(`line ${line}: the dump contains ROLLBACK`);
 }
 
 /** The name after `\connect`: `shop`, `"shop"`, `-reuse-previous=on "dbname='shop'"`. */
