@@ -31,7 +31,7 @@ export const TYPES: Record<string, Expression> = {
   },
 };
 
-/** The types that $convert makes, by their numbers. */
+/** The result types of $convert, by their numbers. */
 const TYPE_NUMBERS = new Map([
   [1, 'double'],
   [2, 'string'],

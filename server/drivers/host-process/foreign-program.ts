@@ -43,6 +43,6 @@ export interface SelfConfinedProgram extends Pick<ForeignProgram, 'name' | 'comm
   readonly user: { readonly uid: number; readonly gid: number } | null;
   /** Working directory, absolute. Its parents may be closed to the user of the process. */
   readonly folder: string;
-  /** Words run as us before the user changes, which then run the words that follow: they open a device. */
+  /** A command that opens a device as our user, before the user changes, and then runs the rest. */
   readonly opener: readonly string[];
 }

@@ -30,7 +30,7 @@ interface ShellOptions {
   /** The program's descriptors 0, 1, 2, and from 4 on, as for Node's spawn. */
   readonly stdio: readonly unknown[];
   readonly endsWithUs: boolean;
-  /** Words before the shell's command, which then run it. */
+  /** Arguments before the shell's command: a program that runs the command. */
   readonly first?: readonly string[];
 }
 
@@ -70,7 +70,7 @@ export class KeeperShell {
 
   get isAlive(): boolean {
     const { exitCode, signalCode, pid = 0 } = this.child;
-    // Node hears of an end a little late.
+    // Node reports the end of a process a little late.
     return exitCode === null && signalCode === null && isThere(pid);
   }
 
@@ -164,7 +164,7 @@ export interface Keeper {
 }
 
 export interface Launch {
-  /** Words before a command that runs in new namespaces; none: it stays in ours. */
+  /** Arguments before a command to run it in new namespaces; empty: it runs in ours. */
   readonly namespaces: readonly string[];
   /** File system of the process; null: the host's. */
   readonly view: {
@@ -224,7 +224,7 @@ function shellCommand(others: number, endsWithUs: boolean): string[] {
 }
 
 /**
- * The script for that shell. The program's words and variables are in here, and so in no list of processes.
+ * The script for that shell. It contains the program's arguments and variables, so no process list shows them.
  * The braces keep a script that breaks off from being run in part.
  */
 export function launchScript(launch: Launch): string {
@@ -350,8 +350,8 @@ done`;
 }
 
 /**
- * The command that runs `words` with nothing open above descriptor 3, and no environment: Cloudlet passes
- * on none of its own descriptors, but those it was itself started with. The process number stays the same.
+ * The command that runs `words` without descriptors above 3 and without environment: Cloudlet passes on only
+ * descriptors that it was itself started with. The process number stays the same.
  * Throws `engine_unavailable` where there is no Bash.
  */
 export function withoutOthers(words: readonly string[]): [program: string, args: string[]] {

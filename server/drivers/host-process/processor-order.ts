@@ -58,7 +58,7 @@ const ATTRIBUTES = [
   'my $realTime = pack "L2 Q l L Q3", 48, 2, 1, 0, $priority, 0, 0, 0;',
   'syscall($call, $thread, $realTime, 0) if $priority > 0 }',
 ].join(' ');
-/** Gives threads (numbers with commas; 0: itself) a slice, where possible, and runs the words that follow. */
+/** Sets the time slice of threads (ids with commas; 0: itself), if possible, and runs the rest as a command. */
 const SLICES = [
   'my ($call, $slice, $threads) = splice @ARGV, 0, 3;',
   'for my $thread (split /,/, $threads) {',
@@ -156,8 +156,8 @@ function tasksetCommand(pid: number, isKeptOff: boolean, isProcess: boolean): [s
 }
 
 /**
- * Words before a command that is to answer quickly: it and all that it starts want short slices, so that one
- * that was asleep runs before those that compute. None where Linux or perl is missing.
+ * Arguments before a command that must respond quickly: its processes get short time slices, so that after
+ * sleeping they run before busy ones. Empty without Linux or perl.
  */
 export function quickWords(): string[] {
   const command = sliceCommand(SLICE_NS, ['0']);
@@ -171,7 +171,7 @@ function sliceCommand(sliceNs: number, threads: readonly string[]): [string, ...
   return [perl, '-e', SLICES, '--', String(call), String(sliceNs), threads.join(',')];
 }
 
-/** Words before a command that is to run off that processor from its first instruction on. */
+/** Arguments before a command that must not run on that processor, from its first instruction on. */
 export function offOneWords(): string[] {
   const { others } = processors();
   const taskset = findHostProgram('taskset');

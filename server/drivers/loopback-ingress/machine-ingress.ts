@@ -16,7 +16,7 @@ import { reset } from './relay.ts';
 
 /** The files that this process may open. */
 export interface Descriptors {
-  /** Whether so many more can be opened; they count as open then. */
+  /** Reserves that many descriptors. False: the limit would be exceeded. */
   take(more: number): boolean;
 }
 

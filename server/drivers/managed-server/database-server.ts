@@ -1,4 +1,4 @@
-/** The server that the databases of an engine are on, and the words that all such engines share. */
+/** The server that the databases of an engine are on, and the messages that all such engines share. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Readiness } from '../../databases/engine.ts';
 import { AppError } from '../../platform/errors.ts';

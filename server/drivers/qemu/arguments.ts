@@ -161,7 +161,7 @@ ioctl $tap, 0x400454ca, pack 'Z16 S x22', shift, 0x5002 or die "the tap device c
 exec { $ARGV[0] } @ARGV or die "$ARGV[0]: $!\\n";`;
 
 /**
- * Words before those of a program, to be run as root with descriptor TAP_FD closed. Throws
+ * Arguments before the command of a program, to run it as root with descriptor TAP_FD closed. Throws
  * `engine_unavailable` if there is no Perl.
  */
 export function withTap(device: string): string[] {

@@ -41,7 +41,7 @@ function read({ name, column }: Named): string {
   return kind === 'shape' ? `ST_AsText(${name})` : name;
 }
 
-/** A cast makes a number of any text: of `1 or more` a 1, which would find a row that nobody named. */
+/** A cast converts any text to a number: `1 or more` becomes 1 and would find the wrong row. */
 function assertNumber(value: unknown, { name }: Column): void {
   const isNumber = typeof value === 'string' ? /^-?\d+(?:\.\d+)?$/.test(value) : typeof value === 'number';
   if (!isNumber && value !== null) throw invalidField(name, 'is compared as a number');

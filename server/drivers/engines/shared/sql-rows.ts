@@ -306,7 +306,7 @@ function assertBytes(values: RowValues, field: string): void {
     throw invalidField(field, `${wrong[0]}: the bytes are not base64, with its padding`);
 }
 
-/** The bytes of a value as base64, for engines that decode it themselves. Throws for what is none. */
+/** The bytes of a value as base64, for engines that decode it themselves. Throws for other values. */
 export function base64Of(value: unknown, { name }: Column): string | null {
   if (value === null) return null;
   if (isBytes(value)) return value.base64;

@@ -57,8 +57,9 @@ function asOneFile(path: string): void {
 }
 
 /**
- * Checks an untrusted file, or the one that it makes of the SQL text `text`, or adds that to (`isAdded`), for
- * damage, prepares it for use and syncs it. The answer's `fault` is the reason for refusing it; null: usable.
+ * Checks an untrusted file for damage, prepares it for use and syncs it. With the SQL text `text`, first
+ * creates the file from the text, or adds the text to it (`isAdded`). The answer's `fault` is the reason for
+ * refusing the file; null: usable.
  */
 export const checkHandler: Handler = async ({ head }) => {
   const sizeLimit = { sizeLimitBytes: Number(head.sizeLimitBytes), mayGrow: true };

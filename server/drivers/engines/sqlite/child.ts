@@ -68,7 +68,7 @@ function shrink(connections: TenantConnections, watcher: DatabaseSync): void {
 /**
  * `hrana`: answers `path` (without the database) and the body with `status` and `contentType` and the
  * response body, complete or in parts. `hrana_message`: answers a message of a WebSocket; `isMessage` is
- * false for what is none. `hrana_close`: the WebSocket is closed.
+ * false for anything else. `hrana_close`: the WebSocket is closed.
  */
 function hranaHandlers(database: TenantConnections): Record<string, Handler> {
   const sessions = new HranaSessions({

@@ -11,8 +11,8 @@ import type { ServerLog } from './server-log.ts';
 import { ServerRounds } from './server-rounds.ts';
 
 /**
- * A session that runs at every check computes for long if it used this share of a processor since the last
- * check, or, where so many compute that none gets it, wanted one for nearly all of the time.
+ * A session that runs at every check is long-running if it used this share of a processor since the last
+ * check. On an overloaded host it is enough that it waited for a processor for nearly all of the time.
  */
 const BUSY_SHARE = 0.1;
 const WANTED_SHARE = 0.9;

@@ -276,7 +276,7 @@ export class ServerWork {
     }
   }
 
-  /** All statements are about to be ended; the oldest began at `since`. Returns the words for their owner. */
+  /** Call before all statements are ended; the oldest began at `since`. Returns the message for the owner. */
   displace(since: number | null, why: string): string {
     const now = this.#clock.monotonic();
     const seconds = Math.round((now - (since ?? now)) / 1000);
@@ -285,7 +285,7 @@ export class ServerWork {
     return words;
   }
 
-  /** Sessions are about to be ended, for that reason. */
+  /** Call before sessions are ended for that reason. */
   end(why: AppError): void {
     this.#ended = why;
   }

@@ -158,7 +158,7 @@ export class MysqlDumps {
       const lenient = await this.#lenient(leftOut);
       const into = { database: fresh, user: fresh, most, lenient, firstLine: parts.firstLine };
       const isDump = await this.#fill(into, parts.content(), signal);
-      // The client passes over much that is no SQL, such as a comment without an end.
+      // The client skips some text that is not SQL, such as an unclosed comment.
       if (!isDump && (await links.asAdmin((admin) => contents.isEmpty(admin, fresh))))
         throw new LoadFailed('The file creates no table: the database would be empty');
       for (let test = await parts.nextName(); test !== null; test = await parts.nextName())
