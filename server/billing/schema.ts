@@ -83,7 +83,7 @@ export const UsageReport = namedObject('UsageReport', {
   ),
   total_cost: Credits('Cost in the period: the sum of the items, and of the days'),
   items: Type.Array(UsageItem, {
-    description: 'One per resource, meter and price',
+    description: 'One entry per resource, meter and price',
   }),
   daily: Type.Array(UsageDay, { description: 'Every day of the period up to now' }),
 });

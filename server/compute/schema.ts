@@ -67,12 +67,12 @@ export type VmPoint = Static<typeof VmPoint>;
 
 const VmSource = namedObject('VmSource', {
   vm_id: Type.String({ description: 'A machine of yours, which may be deleted' }),
-  point_id: Type.String({ description: 'One of `GET /api/vms/{vm_id}/points`' }),
+  point_id: Type.String({ description: 'A recovery point of `GET /api/vms/{vm_id}/points`' }),
 });
 
 export const NewVm = namedObject('NewVm', {
   name: Type.String({ description: '1 to 128 visible characters' }),
-  instance_type: Type.String({ description: 'One of GET /api/instance-types' }),
+  instance_type: Type.String({ description: 'An instance type of GET /api/instance-types' }),
   region: Type.Optional(
     Type.String({
       pattern: '^[a-z0-9-]{1,32}$',

@@ -224,7 +224,7 @@ function shellCommand(others: number, endsWithUs: boolean): string[] {
 }
 
 /**
- * The script for that shell. It contains the program's arguments and variables, so no process list shows them.
+ * The script for that shell. It contains the program's arguments and variables: no process list shows them.
  * The braces keep a script that breaks off from being run in part.
  */
 export function launchScript(launch: Launch): string {

@@ -58,7 +58,7 @@ const ATTRIBUTES = [
   'my $realTime = pack "L2 Q l L Q3", 48, 2, 1, 0, $priority, 0, 0, 0;',
   'syscall($call, $thread, $realTime, 0) if $priority > 0 }',
 ].join(' ');
-/** Sets the time slice of threads (ids with commas; 0: itself), if possible, and runs the rest as a command. */
+/** Sets the time slice of threads (ids with commas; 0: itself), if possible, and runs a command. */
 const SLICES = [
   'my ($call, $slice, $threads) = splice @ARGV, 0, 3;',
   'for my $thread (split /,/, $threads) {',

@@ -19,8 +19,8 @@ export function encryptionKeyRoutes({ namedKeys }: EncryptionKeyRoutesDeps): Rou
       tag: 'storage',
       summary: 'Create an encryption key that S3 clients can name (SSE-KMS)',
       description:
-        'Its `id` is chosen by you, and is the `x-amz-server-side-encryption-aws-kms-key-id` of S3 requests. The key ' +
-        'itself never leaves the cloud.',
+        'You choose the `id`; S3 requests send it as `x-amz-server-side-encryption-aws-kms-key-id`. The key itself ' +
+        'never leaves the cloud.',
       permission: 'storage:admin',
       body: NewEncryptionKey,
       responses: { 201: EncryptionKey },
