@@ -64,7 +64,10 @@ function parsed(what: string, text: string): unknown {
   try {
     return JSON.parse(text, (_, value: unknown) => {
       if (typeof value !== 'number' || !Number.isInteger(value) || Number.isSafeInteger(value)) return value;
-      throw new UsageError(`${what}: ${value} is not exact as a JSON number`, 'Write the number as text, in quotes');
+      throw new UsageError(
+        `${what}: ${value} is not exact as a JSON number`,
+        'Write the number as text, in quotes',
+      );
     });
   } catch (error) {
     if (error instanceof UsageError) throw error;

@@ -90,7 +90,8 @@ async function versionAt(cloud: Cloud, { bucket, key }: RemoteLocation, text: st
   for await (const each of cloud.listObjects(bucket, { prefix: key, include_versions: true })) {
     if (each.name !== key) break;
     if (Date.parse(`${each.created_at.replace(' ', 'T')}Z`) > wanted) continue;
-    if (each.is_delete_marker === true) throw new ClientError(`the object was deleted at ${text}`, EXIT.notFound);
+    if (each.is_delete_marker === true)
+      throw new ClientError(`the object was deleted at ${text}`, EXIT.notFound);
     return each.version_id ?? '';
   }
   throw new ClientError(`the object had no version at ${text}`, EXIT.notFound);

@@ -21,7 +21,10 @@ async function importRows({ session, options, output, words }: Invocation): Prom
   const { database_id: id } = await findDatabase(cloud, name);
   const table = given ?? basename(path).replace(/\.[^.]*$/, '');
   if (table === '' || (path === '-' && given === undefined))
-    throw new UsageError('the table has no name', 'Give the table after the file: cloudlet db import SHOP - goods');
+    throw new UsageError(
+      'the table has no name',
+      'Give the table after the file: cloudlet db import SHOP - goods',
+    );
   const isDry = options.has('dry-run');
   const header = options.text('header');
   if (header !== undefined && header !== 'yes' && header !== 'no')

@@ -94,7 +94,8 @@ export const Account = namedObject('Account', {
   ...registered,
   is_admin: Type.Boolean(),
   is_auditor: Type.Boolean({
-    description: 'Whether the account is an auditor: reads what administrators read, without secrets, and changes nothing',
+    description:
+      'Whether the account is an auditor: reads what administrators read, without secrets, and changes nothing',
   }),
   credits_held: Type.Number({ description: 'Part of the balance on hold for running machines' }),
   billing_state: Type.Enum(['ok', 'low', 'critical', 'grace', 'suspended'], {
@@ -226,7 +227,10 @@ const ScopeName = Type.Enum([...SCOPES]);
 const BucketAccess = namedObject('NewAccessKeyBucket', {
   name: Type.String({ minLength: 3, maxLength: 63 }),
   prefix: Type.Optional(
-    Type.String({ maxLength: 1024, description: 'Only objects whose names begin with this prefix; empty: all' }),
+    Type.String({
+      maxLength: 1024,
+      description: 'Only objects whose names begin with this prefix; empty: all',
+    }),
   ),
 });
 
@@ -316,8 +320,7 @@ export const AdminAccount = namedObject('AdminAccount', {
   expires_at: Nullable('Time at which the account is suspended; null: it does not expire'),
   invitation_id: Nullable('Invitation the account was created with; null: none'),
   spend_cap: Type.Union([Type.Number(), Type.Null()], {
-    description:
-      'Spend cap set by an administrator, in credits per calendar month (UTC); null: no cap',
+    description: 'Spend cap set by an administrator, in credits per calendar month (UTC); null: no cap',
   }),
   must_change_password: Type.Boolean({
     description: 'Whether the user must set a new password at the next log-in',

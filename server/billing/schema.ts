@@ -211,13 +211,18 @@ const Hash = Type.String({
 const Head = namedObject(
   'LedgerHead',
   { seq: Type.Integer({ minimum: 0, description: 'Number of the last transfer' }), hash: Hash },
-  { description: 'Store this hash elsewhere: a later verification with it detects transfers removed from the end' },
+  {
+    description:
+      'Store this hash elsewhere: a later verification with it detects transfers removed from the end',
+  },
 );
 export const VerifyBody = namedObject('LedgerVerificationRequest', { head: Type.Optional(Head) });
 export const Verification = namedObject('LedgerVerification', {
   running: Type.Boolean(),
   started_at: Nullable(`${TIME}; null: not since Cloudlet started`),
-  seconds: Type.Union([Type.Number(), Type.Null()], { description: 'Duration; null while the verification runs' }),
+  seconds: Type.Union([Type.Number(), Type.Null()], {
+    description: 'Duration; null while the verification runs',
+  }),
   checked: Type.Integer({ description: 'Transfers' }),
   head: Head,
   problem: Nullable('The inconsistency, naming the transfer or account; null: none found'),
@@ -259,7 +264,8 @@ export const Plan = namedObject('Plan', {
   monthly_credits: Type.Number(),
   quotas: Limits,
   follows_host: Type.Boolean({
-    description: 'Whether the quotas are derived from the size of this host at each start, until quotas are set',
+    description:
+      'Whether the quotas are derived from the size of this host at each start, until quotas are set',
   }),
   account_count: Type.Integer({ description: 'Open accounts on the plan' }),
   created_at: Type.String({ description: 'UTC', examples: ['2026-01-31 09:30:00'] }),

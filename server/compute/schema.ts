@@ -21,7 +21,9 @@ const PRICES = {
   disk_price_per_hour: Type.Number({
     description: 'Credits per hour for the disk, charged whether or not the machine runs',
   }),
-  total_price_per_hour: Type.Number({ description: 'Credits per hour while the machine runs, disk included' }),
+  total_price_per_hour: Type.Number({
+    description: 'Credits per hour while the machine runs, disk included',
+  }),
   total_price_per_month: Type.Number({ description: 'Credits for 730 hours, disk included' }),
 };
 
@@ -118,7 +120,10 @@ export const VmChange = namedObject('VmChange', {
   name: Type.Optional(Type.String({ description: '1 to 128 visible characters' })),
   tags: Type.Optional(Type.String({ maxLength: 1024, description: 'Comma-separated' })),
   instance_type: Type.Optional(
-    Type.String({ description: 'Instance type of GET /api/instance-types; only while the machine is stopped. The disk stays' }),
+    Type.String({
+      description:
+        'Instance type of GET /api/instance-types; only while the machine is stopped. The disk stays',
+    }),
   ),
   disk_gb: Type.Optional(
     Type.Integer({ minimum: 1, description: 'A larger disk, GB; only while the machine is stopped' }),
@@ -157,7 +162,9 @@ export const InstanceTypeEntry = namedObject('InstanceType', {
   memory_mb: Type.Integer(),
   disk_gb: Type.Integer(),
   ...PRICES,
-  startable: Type.Boolean({ description: 'Whether this host has enough memory to start a machine of this type' }),
+  startable: Type.Boolean({
+    description: 'Whether this host has enough memory to start a machine of this type',
+  }),
   reason: textOrNull('Why a machine of this type cannot be started; it can still be created'),
 });
 

@@ -153,7 +153,9 @@ export const TestDatabaseEntry = namedObject('TestDatabase', {
   name: Type.String({
     description: 'Name of the database; use it in the connection URI in place of the original name',
   }),
-  size_bytes: Type.Integer({ description: 'Size of the files in bytes; included in the sizes of your databases' }),
+  size_bytes: Type.Integer({
+    description: 'Size of the files in bytes; included in the sizes of your databases',
+  }),
   username: Type.Union([Type.String(), Type.Null()], {
     description: 'User who created the database; null if the engine does not record it',
   }),

@@ -132,7 +132,9 @@ export function readRange(text: RangeText, now: number): MetricsRange | null {
 const TIME = 'YYYY-MM-DD HH:MM:SS (UTC) or ISO 8601';
 
 export const MetricsQuery = Type.Object({
-  from: Type.Optional(Type.String({ maxLength: 40, description: `${TIME}; default: one hour before \`to\`` })),
+  from: Type.Optional(
+    Type.String({ maxLength: 40, description: `${TIME}; default: one hour before \`to\`` }),
+  ),
   to: Type.Optional(Type.String({ maxLength: 40, description: `${TIME}, exclusive; default: now` })),
   step: Type.Optional(
     Type.Integer({

@@ -192,7 +192,9 @@ function tooManyWebhooks(): AppError {
 
 function tooManyHearAll(): AppError {
   const most = `Webhooks of at most ${MAX_HEARING_ALL} administrators can receive all audit events`;
-  return new AppError('too_many_webhooks', most, { hint: 'Use an existing webhook of one of these administrators' });
+  return new AppError('too_many_webhooks', most, {
+    hint: 'Use an existing webhook of one of these administrators',
+  });
 }
 
 /** A changed URL, or enabling it again, resets the earlier failures. */

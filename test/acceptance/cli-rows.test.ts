@@ -138,7 +138,10 @@ describe('rows of a table', () => {
       '3 rows deleted\n',
     );
     assert.deepEqual(await ids('--filter', 'id > 3000'), []);
-    assert.match(await user.fails(2, add('{"id": 9007199254740993}')), /not exact .*\n +Write the number as text/);
+    assert.match(
+      await user.fails(2, add('{"id": 9007199254740993}')),
+      /not exact .*\n +Write the number as text/,
+    );
     assert.equal(await user.ok(add('{"id": "9007199254740993"}')), '1 row inserted\n');
     assert.deepEqual(await ids('--filter', 'id = 9007199254740993'), ['9007199254740993']);
     assert.match(await user.fails(2, add('[1]')), /ROW is not a JSON object/);

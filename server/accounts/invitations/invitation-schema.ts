@@ -125,7 +125,9 @@ export const Invitation = namedObject('Invitation', {
   created_by: Type.String({ description: 'The administrator, or the operator' }),
   expires_at: Type.String({ description: 'Expiry time of the link, UTC' }),
   revoked_at: Nullable('Time of revocation, UTC; null: not revoked'),
-  mailed: Type.Boolean({ description: 'Whether the link was only mailed to the e-mail address, and not shown' }),
+  mailed: Type.Boolean({
+    description: 'Whether the link was only mailed to the e-mail address, and not shown',
+  }),
 });
 export type Invitation = Static<typeof Invitation>;
 

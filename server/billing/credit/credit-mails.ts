@@ -32,7 +32,8 @@ function creditMail({ type, data }: Pick<CreditNews, 'type' | 'data'>, url: stri
     const stop = end === undefined ? 'Your machines are stopped.' : `Your machines run until ${end} UTC.`;
     return { subject: 'Your account has no credits left', text: `${left} ${stop}\n\n${place}` };
   }
-  const hours = data.hours_left === null ? '' : ` At the current usage, the credits last ${data.hours_left} hours.`;
+  const hours =
+    data.hours_left === null ? '' : ` At the current usage, the credits last ${data.hours_left} hours.`;
   return { subject: 'Your account is running out of credits', text: `${left}${hours}\n\n${place}` };
 }
 

@@ -6,7 +6,8 @@ export const VmSnapshot = namedObject('VmSnapshot', {
   name: Type.String(),
   size: Type.Integer({ description: 'Bytes on the host; charged like the disk, as whole GB' }),
   available: Type.Boolean({
-    description: 'false: only the record of the snapshot exists, as after a restore of the whole cloud; it can be deleted',
+    description:
+      'false: only the record of the snapshot exists, as after a restore of the whole cloud; it can be deleted',
   }),
   created_at: Type.String(),
 });

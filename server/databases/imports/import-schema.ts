@@ -8,7 +8,11 @@ const MAX_COLUMNS_CHARACTERS = 12_000;
 export const SAMPLE_ROWS = 20;
 
 export const ImportQuery = Type.Object({
-  table: Type.String({ minLength: 1, maxLength: MAX_NAME, description: 'Table; created if it does not exist' }),
+  table: Type.String({
+    minLength: 1,
+    maxLength: MAX_NAME,
+    description: 'Table; created if it does not exist',
+  }),
   schema: Type.Optional(
     Type.String({ maxLength: MAX_NAME, description: 'Default: the first table of that name' }),
   ),

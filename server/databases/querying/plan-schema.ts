@@ -22,7 +22,9 @@ const orNull = (description: string) => Type.Union([Type.Number(), Type.Null()],
 export const Plan = namedObject('DatabasePlan', {
   steps: Type.Array(
     namedObject('DatabasePlanStep', {
-      depth: Type.Integer({ description: '0: the outermost step. The steps that supply its rows follow, one level deeper' }),
+      depth: Type.Integer({
+        description: '0: the outermost step. The steps that supply its rows follow, one level deeper',
+      }),
       operation: Type.String({ description: 'Name of the step in the engine' }),
       on: Type.Union([Type.String(), Type.Null()], { description: 'Table, index or collection' }),
       estimated_rows: orNull('null if the engine does not say, here and below'),

@@ -10,7 +10,9 @@ const QUERIES = '/api/databases/{database_id}/queries';
 
 const RunningQuery = namedObject('RunningDatabaseQuery', {
   query_id: Type.String({ description: 'The id given with the query, or an id chosen by the cloud' }),
-  statement: Type.String({ description: 'The first 200 characters of the statement, or of the command as JSON' }),
+  statement: Type.String({
+    description: 'The first 200 characters of the statement, or of the command as JSON',
+  }),
   read_only: Type.Boolean(),
   started_at: Type.String({ description: 'When the query was received, UTC' }),
 });

@@ -43,7 +43,10 @@ export const RowsQuery = namedObject('DatabaseRowsQuery', {
     ),
   ),
   sort: Type.Optional(
-    Type.Array(Sort, { maxItems: MAX_FILTERS, description: 'The key is always added as the last column; default: the key' }),
+    Type.Array(Sort, {
+      maxItems: MAX_FILTERS,
+      description: 'The key is always added as the last column; default: the key',
+    }),
   ),
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, default: ROWS_LIMIT })),
   skip: Type.Optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, default: 0 })),
@@ -81,7 +84,10 @@ export type RowsExportQuery = Static<typeof RowsExportQuery>;
 const Statement = namedObject('DatabaseRowStatement', {
   statement: Type.Optional(Type.String({ description: 'SQL with placeholders' })),
   command: Type.Optional(
-    Type.Object({}, { additionalProperties: true, description: 'Command of the engine, if the language is `documents`' }),
+    Type.Object(
+      {},
+      { additionalProperties: true, description: 'Command of the engine, if the language is `documents`' },
+    ),
   ),
   params: Type.Array(Type.Unknown()),
 });
@@ -128,7 +134,8 @@ const Change = namedObject('DatabaseRowChange', {
   }),
   old: Type.Optional({
     ...Values,
-    description: 'The row as it was read, with its key, for update and delete; refused if the row has changed',
+    description:
+      'The row as it was read, with its key, for update and delete; refused if the row has changed',
   }),
 });
 

@@ -55,7 +55,10 @@ export const UploadEnd = namedObject('UploadEnd', {
     description: 'Number of parts; the parts from 1 to this number become the object',
   }),
   size: Type.Optional(
-    Type.Integer({ minimum: 0, description: 'Size of the object in bytes; refused if the parts have another size' }),
+    Type.Integer({
+      minimum: 0,
+      description: 'Size of the object in bytes; refused if the parts have another size',
+    }),
   ),
   crc32: Type.Optional(Crc32),
 });

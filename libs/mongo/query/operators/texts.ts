@@ -137,10 +137,7 @@ function concatenated(values: unknown[]): unknown {
   if (values.some(isNil)) return null;
   const texts = values.map((each) => textOf(each, 16702, '$concat only supports strings'));
   if (texts.reduce((sum, { length }) => sum + length, 0) > MAX_LENGTH)
-    throw new CommandError(
-      'BSONObjectTooLarge',
-      `$concat cannot return more than ${MAX_LENGTH} characters`,
-    );
+    throw new CommandError('BSONObjectTooLarge', `$concat cannot return more than ${MAX_LENGTH} characters`);
   return texts.join('');
 }
 
