@@ -48,7 +48,7 @@ test('objects, databases and machines of an account count together once the disk
   disk.freeBytes = 49 * GIB;
   assert.deepEqual(await over(), [ATTACKER]);
   await assert.rejects(shares.assertRoom(ATTACKER, 1), ({ message }: Error) => {
-    return /your objects, databases and machines take 16\.0 of the 12\.5 GB/.test(message);
+    return /your objects, databases and machines use 16\.0 of the 12\.5 GB/.test(message);
   });
   await assert.rejects(shares.assertMayGrow(ATTACKER, 1), ({ message }: Error) => {
     return /your databases and machines use 15\.0 of the 12\.5 GB/.test(message);

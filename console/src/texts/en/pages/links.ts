@@ -52,13 +52,13 @@ export const links = {
     until: (time: string) => `The account is open until ${time} (UTC).`,
     join: 'Create account',
     ended: 'This invitation does not work',
-    endedLead: 'It was used or revoked, or it has expired.',
+    endedLead: 'The invitation was used or revoked, or has expired.',
     incomplete: 'This link is incomplete',
-    incompleteLead: 'Open it again from where you received it. If you have used it already, sign in.',
+    incompleteLead: 'Open the link again where you received it. If you have used the link already, sign in.',
   },
   connect: {
     title: 'Let a program sign in?',
-    lead: 'It gets its own access key, which you can revoke at any time.',
+    lead: 'The program gets its own access key, which you can revoke at any time.',
     incomplete:
       'This address is incomplete. Run the program again, and open the whole address that it prints.',
     haveCode: 'Enter a code instead',
