@@ -169,7 +169,7 @@ export const DATABASE_COMMANDS: readonly Command[] = [
   {
     name: 'db rm',
     words: 'DATABASE',
-    summary: 'delete a database; db undelete restores it for a while',
+    summary: 'delete a database; db undelete can restore it for 72 hours',
     options: YES,
     run: about(findDatabase, async ({ database_id, name }, { cloud, output, ...call }) => {
       await assertMeant({ ...call, output }, `Delete ${name}?`);

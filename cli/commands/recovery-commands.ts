@@ -70,7 +70,7 @@ export const RECOVERY_COMMANDS: readonly Command[] = [
   {
     name: 'recovery rm',
     words: 'POINT',
-    summary: 'delete a recovery point; recovery undelete restores it for a while',
+    summary: 'delete a recovery point; recovery undelete can restore it for 72 hours',
     options: YES,
     run: about(findPoint, async ({ point_id, created_at }, { cloud, output, ...call }) => {
       await assertMeant({ ...call, output }, `Delete the recovery point of ${created_at}?`);

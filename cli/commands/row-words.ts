@@ -50,7 +50,7 @@ export function rowsOf(what: string, given: string): RowValues[] {
   return rows.map((row) => asObject(what, row));
 }
 
-/** A condition in the language of MongoDB. */
+/** Parses a MongoDB query filter. */
 export function objectOf(what: string, text: string): RowValues {
   return asObject(what, parsed(what, text));
 }

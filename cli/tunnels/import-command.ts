@@ -28,7 +28,10 @@ async function importRows({ session, options, output, words }: Invocation): Prom
   const isDry = options.has('dry-run');
   const header = options.text('header');
   if (header !== undefined && header !== 'yes' && header !== 'no')
-    throw new UsageError('--header must be yes or no', 'Without it, the first row decides');
+    throw new UsageError(
+      '--header must be yes or no',
+      'Without --header, the cloud detects whether the first row contains names',
+    );
   const query: Record<string, unknown> = { table, dry_run: isDry };
   for (const one of TEXTS) {
     const chosen = options.text(one);

@@ -12,7 +12,7 @@ import type { Session } from '../sign-in/session.ts';
 const FRAME_BYTES = 64 * 1024;
 /** Above this many pending bytes, the local side is not read. */
 const WINDOW_BYTES = 256 * 1024;
-/** The cloud sends a ping every 30 s, and does not see our pong while the far side waits. */
+/** Interval of our pings, ms. The cloud pings every 30 s, but reads no pong while the far side is blocked. */
 const PING_MS = 15_000;
 const ENDED = 1000;
 /** Maximum characters; longer refusals are not from the cloud. */

@@ -56,7 +56,7 @@ export interface BillingDeps {
     readonly ages: Ages;
     readonly alarms: Alarms;
     readonly membership: Membership;
-    /** undefined: no account keeps to a share of the disk with its objects. */
+    /** undefined: the objects of an account are not limited to a share of the disk. */
     readonly objectShares?: DiskShares | undefined;
   };
 }

@@ -100,7 +100,7 @@ export const Entry = namedObject('LedgerEntry', {
   }),
   amount: Credits('Change of the balance; 0 for a hold or release'),
   held: Credits('Change of the credits on hold'),
-  balance: Credits('Afterwards'),
+  balance: Credits('Balance after this entry'),
   created_at: Time('Time of booking'),
   hash: Type.String({
     description: 'SHA-256 over the entry and the hash of the previous entry of the whole ledger',
@@ -137,7 +137,7 @@ export const ListedPrice = namedObject('ListedPrice', {
   price: Credits('Current price per unit'),
   price_per_month: Type.Union([Amount, Type.Null()], {
     description:
-      'In credits, for 730 hours (of 1 GB, for a GB-hour price); null if the price is not per hour',
+      'Price of 730 hours, in credits (of 1 GB if the unit is GB-hour); null if the price is not hourly',
   }),
   effective_from: Nullable(`Start, ${TIME}; null: always`),
   upcoming: Type.Array(

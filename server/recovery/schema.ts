@@ -60,7 +60,7 @@ export const Point = namedObject('RecoveryPoint', {
       problem: Type.String({ enum: ['missing', 'altered', 'unreadable'] }),
       needed_by: Type.String({ description: 'First file of the cloud that needs the damaged file' }),
     }),
-    { description: 'At most the first 1,000' },
+    { description: 'The first 1,000 damaged components' },
   ),
   target: Type.String({ description: 'Path of the recovery target' }),
   deletes_at: textOrNull('When a deleted point is removed permanently'),
@@ -149,7 +149,7 @@ const SAYS: Readonly<Record<(typeof RULES)[number], string>> = {
   hourly: 'Number of hours of which the newest point is kept',
   daily: 'Number of days of which the newest point is kept',
   weekly: 'Number of weeks, from Monday, of which the newest point is kept',
-  monthly: 'Number of months of which the newest point is kept',
+  monthly: 'Number of months; the newest point of each month is kept',
 };
 const rule = (name: (typeof RULES)[number]) =>
   Type.Integer({ minimum: 0, maximum: 1000, description: SAYS[name] });

@@ -20,7 +20,7 @@ for (let byte = 0; byte < 256; byte++) {
   }
 }
 
-/** The CRC after these bytes, from the CRC `before`; 0 is the CRC of zero bytes. */
+/** Continues the CRC `before` over `bytes`; the CRC of empty input is 0. */
 export function crc32(bytes: Uint8Array, before = 0): number {
   const [t0, t1, t2, t3] = TABLES;
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);

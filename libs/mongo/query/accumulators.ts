@@ -204,7 +204,7 @@ class Ends<Key> {
   }
 }
 
-/** In the order of the documents. */
+/** The accumulators for the first and last values, in document order. */
 const ends =
   (isFirst: boolean) =>
   (budget: MemoryBudget): Gatherer => {

@@ -101,7 +101,7 @@ export class DatabaseSupervisor {
     });
     if (failure === null) return;
     await this.#noteFailure(databaseId, failure).catch((error: unknown) =>
-      onError(databaseId, 'storing the error of a database failed', error),
+      onError(databaseId, 'could not store the error of a database', error),
     );
   }
 

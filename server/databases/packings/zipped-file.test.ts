@@ -119,7 +119,7 @@ test('several files, a password, other packings and damage are refused with what
     { name: 'a.sql', content: PLAIN },
     { name: 'b.sql', content: PLAIN },
   ];
-  await refused(archive(a, b), /several files, "a\.sql" and "b\.sql": unpack it, and load one/);
+  await refused(archive(a, b), /several files, "a\.sql" and "b\.sql": unpack the archive, and load one file/);
   await refused(archive({ ...a, flags: 1 }), /has a password: unpack it first/);
   await refused(archive({ ...a, method: 93 }), /unsupported compression: unpack it first/);
   await refused(archive({ name: 'd/', content: Buffer.alloc(0), isStored: true }), /has no file/);

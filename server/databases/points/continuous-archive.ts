@@ -246,7 +246,7 @@ export class ContinuousArchive implements LogWriter {
       const state = await server.state();
       if (state === null) return null;
       const track = await this.#trackOf(logs, served, state);
-      if (track === null) throw new Error('the archived log has a gap; a new base copy follows soon');
+      if (track === null) throw new Error('the archived log has a gap; a new base backup will be made soon');
       track.isAsleep = false;
       await this.#send(logs, { ...served, track, state });
       this.#problems.clear(key);

@@ -19,7 +19,7 @@ test('KVM is taken only when it boots, in under 2 s and in under four times the 
 test('hanging, failing and not being openable are distinguished, each with its fix', () => {
   const judge = (kvm: Boot, shared?: boolean) => judged(good(160), kvm, shared);
   const hangs = judge({ status: null, ms: 2001, words: '' });
-  assert.match(hangs.reason, /^KVM opens, but a test boot hangs 2\.00 s/);
+  assert.match(hangs.reason, /^KVM is available, but a test boot hangs 2\.00 s/);
   assert.match(hangs.fix, /nested virtualisation on its host/);
   const fails = judge({ status: 134, ms: 20, words: 'error: failed to set MSR 0x10a' });
   assert.equal(fails.reason, 'a test boot with KVM fails: error: failed to set MSR 0x10a');

@@ -102,7 +102,8 @@ export function judgeKvm({ tcg, kvm }: Boots, device: string, shared: boolean): 
   if (tcg.status !== GOOD_STATUS)
     return refused(`KVM could not be tested: the emulated test boot fails, too${said(tcg)}`, '');
   const compared = `emulated it takes ${seconds(tcg.ms)}`;
-  if (kvm.status === null) return refused(`KVM opens, but a test boot hangs ${seconds(kvm.ms)}; ${compared}`);
+  if (kvm.status === null)
+    return refused(`KVM is available, but a test boot hangs ${seconds(kvm.ms)}; ${compared}`);
   if (kvm.status !== GOOD_STATUS) {
     if (/Permission denied|Operation not permitted/.test(kvm.words)) return barredKvm(device, shared);
     const isUnknown = /No such (?:device|file)/.test(kvm.words);
@@ -110,5 +111,5 @@ export function judgeKvm({ tcg, kvm }: Boots, device: string, shared: boolean): 
   }
   if (kvm.ms < Math.min(KVM_LIMIT_MS, tcg.ms * KVM_SLOWER_AT_MOST))
     return { accel: 'kvm', reason: '', fix: '' };
-  return refused(`KVM opens, but a test boot takes ${seconds(kvm.ms)}; ${compared}`);
+  return refused(`KVM is available, but a test boot takes ${seconds(kvm.ms)}; ${compared}`);
 }

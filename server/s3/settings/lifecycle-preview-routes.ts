@@ -24,7 +24,7 @@ const SHOWN = 100;
 const LeavingObject = namedObject('LeavingObject', {
   name: Type.String(),
   size: Type.Integer(),
-  leaves_at: Type.String({ description: 'Midnight (UTC) of the removal' }),
+  leaves_at: Type.String({ description: 'Time of removal, always midnight UTC' }),
   rule: Type.String({ description: 'Id of the rule that removes the object' }),
 });
 

@@ -3,7 +3,7 @@ import { namedObject, type Static, Type } from '../../platform/json/json-schema.
 
 export const KeyTrialStep = namedObject('AccessKeyTestStep', {
   step: Type.Enum(['endpoint', 'signature', 'list_buckets', 'read', 'write'] as const, {
-    description: 'Steps of the test; those after the first failure are omitted',
+    description: 'Step of the test; steps after the first failure are omitted',
   }),
   ok: Type.Boolean(),
   code: Type.Union([Type.String(), Type.Null()], {

@@ -17,7 +17,7 @@ export function openUploadRoutes({ openUploads }: { readonly openUploads: OpenUp
       tag: 'storage',
       summary: 'List the multipart uploads in progress of a bucket',
       description:
-        'By name; uploads of the same name oldest first. Their parts use storage; at `ends_at`, an upload is aborted.',
+        'Sorted by name, then by start time, oldest first. Their parts use storage; at `ends_at`, an upload is aborted.',
       permission: 'storage:read',
       params: BucketPath,
       query: Type.Object(Paging),

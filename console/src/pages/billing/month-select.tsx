@@ -41,7 +41,7 @@ type Day = Readonly<Record<Service, number | string>> & {
   readonly cost: number | string;
 };
 
-/** One bar per day, with its cost as height and the service of each part as colour. */
+/** Bar chart of the cost per day, stacked by service. */
 export function DayBars({ days }: { readonly days: readonly Day[] }) {
   const most = Math.max(...days.map(({ cost }) => Number(cost)), Number.MIN_VALUE);
   const used = SERVICES.filter((service) => days.some((day) => Number(day[service]) > 0));

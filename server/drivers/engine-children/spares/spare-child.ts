@@ -187,8 +187,8 @@ export class SpareChild implements SlotUser {
 async function loaded({ socket, ended }: LaunchedChild): Promise<void> {
   socket.on('error', () => {});
   for (const piece of encodeFrame({ id: 0, kind: 'ping' })) if (piece.length > 0) socket.write(piece);
-  const gone = ended.then(() => Promise.reject(new Error('it ended')));
+  const gone = ended.then(() => Promise.reject(new Error('the process ended')));
   await Promise.race([once(socket, 'readable'), gone]);
   // The answer of a process that served no tenant yet.
-  if (socket.read() === null) throw new Error('it closed its socket');
+  if (socket.read() === null) throw new Error('the process closed its socket');
 }

@@ -131,7 +131,7 @@ export class MongodbEngine extends ChildEngine implements Engine {
     await Promise.all([keep(), super.provision(database, password), this.#router.everywhere()]);
   }
 
-  /** The process keeps running: access is checked here. */
+  /** Does not restart the process: Cloudlet checks the password. */
   override async rotate(database: EngineDatabase, password: string): Promise<void> {
     await this.#logins.keep(database, { keys: await scramKeys(password) });
     this.#router.endSessions(database.database);
