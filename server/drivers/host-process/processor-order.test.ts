@@ -26,12 +26,12 @@ import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 import { getPriority, setPriority } from 'node:os';
 import { Worker } from 'node:worker_threads';
-const [module, nice] = process.argv.slice(1);
+const [module, nice, alone] = process.argv.slice(1);
 const { comeFirst } = await import(module);
 setPriority(Number(nice));
 const threads = ['named', 'other'].map((name) => new Worker('setInterval(() => {}, 1000)', { eval: true, name }));
 await Promise.all(threads.map((thread) => once(thread, 'online')));
-await comeFirst('named');
+await comeFirst(['named'], alone !== 'no');
 const all = Object.fromEntries(readdirSync('/proc/self/task').map((tid) =>
   [readFileSync('/proc/self/task/' + tid + '/comm', 'latin1').trim(), getPriority(Number(tid))]));
 const numbersOf = (tid) =>
@@ -54,9 +54,10 @@ console.log(JSON.stringify({
 process.exit();
 `;
 
-async function afterComingFirst({ nice, hasSession }: { nice: number; hasSession: boolean }) {
+async function afterComingFirst(how: { nice: number; hasSession: boolean; isAlone?: boolean }) {
+  const { nice, hasSession, isAlone = true } = how;
   const module = new URL('./processor-order.ts', import.meta.url).href;
-  const words = ['--input-type=module', '--eval', COMING_FIRST, module, String(nice)];
+  const words = ['--input-type=module', '--eval', COMING_FIRST, module, String(nice), isAlone ? 'yes' : 'no'];
   const { stdout } = spawn(process.execPath, words, {
     stdio: ['ignore', 'pipe', 'inherit'],
     detached: hasSession,
@@ -84,6 +85,8 @@ test('they are real-time threads, which nobody inherits, where a processor is le
   ]);
   assert.ok(collectors.length > 0);
   for (const collector of collectors) assert.deepEqual(collector, [1, 2]);
+  const together = await afterComingFirst({ nice: 0, hasSession: true, isAlone: false });
+  assert.deepEqual([together.main, together.policies[0]], [-10, [0, 0]]);
   const { policies: given } = await afterComingFirst({ nice: 3, hasSession: true });
   assert.deepEqual(given, [
     [0, 0],

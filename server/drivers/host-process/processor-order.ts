@@ -82,12 +82,14 @@ let moved: Promise<void> = Promise.resolve();
 
 /**
  * Puts the main thread, and our threads of those names, before all other programs, where we have the right to
- * and nobody gave us another nice value: as real-time threads where there are several processors, so that one
- * is left to others whatever we do, and otherwise, or where that is forbidden, by a nice value. Helpers and
- * programs of tenants that they start from then on are as usual. Linux may weigh sessions against each other
- * first: ours comes first too, unless it is that of the shell that started us. Never rejects.
+ * and nobody gave us another nice value: as real-time threads where there are several processors, and
+ * otherwise, or where that is forbidden, by a nice value. If our real-time threads keep all processors busy,
+ * others have the 5 % that Linux reserves. Helpers and programs of tenants that they start from then on are
+ * as usual. Linux may weigh sessions against each other first: ours comes first too, unless it is that of
+ * the shell that started us. `isAlone`: false for one of several workers, which together would take every
+ * processor from the databases. Never rejects.
  */
-export async function comeFirst(...names: readonly string[]): Promise<void> {
+export async function comeFirst(names: readonly string[], isAlone: boolean): Promise<void> {
   mayRaise ??= readMayRaise();
   const call = SET_ATTRIBUTES[process.arch];
   const perl = findHostProgram('perl');
@@ -95,7 +97,7 @@ export async function comeFirst(...names: readonly string[]): Promise<void> {
   const given = getPriority();
   const isFirst = mayRaise && given === 0;
   const nice = isFirst ? FIRST_NICE : given;
-  const { ours, collectors } = isFirst && processors().others !== null ? REAL_TIME : USUAL;
+  const { ours, collectors } = isFirst && isAlone && processors().others !== null ? REAL_TIME : USUAL;
   const first = [process.pid, ...threadsOf(names)].flatMap((thread) => [thread, ours]);
   const next = threadsOf([COLLECTORS]).flatMap((thread) => [thread, collectors]);
   try {
