@@ -5,7 +5,7 @@ import { availableParallelism } from 'node:os';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { notInstalled } from '../../../scripts/installed.ts';
-import { withoutFirst } from './processor-order.ts';
+import { withoutFirst, wordsOf } from './processor-order.ts';
 
 test('a list of processors without its first', () => {
   const lists: Record<string, string | null> = {
@@ -17,6 +17,17 @@ test('a list of processors without its first', () => {
     '': null,
   };
   for (const [list, others] of Object.entries(lists)) assert.equal(withoutFirst(list), others, list);
+});
+
+test('a list of processors as words of bits', () => {
+  const lists: Record<string, number[]> = {
+    '0': [1],
+    '1-3': [0b1110],
+    '0-31': [0xffff_ffff],
+    '31-32': [0x8000_0000, 1],
+    '2,65': [4, 0, 2],
+  };
+  for (const [list, words] of Object.entries(lists)) assert.deepEqual(wordsOf(list), words, list);
 });
 
 /** Comes first with its threads `named` and `other`, and prints who has which nice value then. */

@@ -11,9 +11,11 @@
  * what answers quickly wants short slices, and Cloudlet's own threads are real-time ones, see sched(7), where
  * Linux lets us.
  */
-import { execFile } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { Socket } from 'node:net';
 import { getPriority, setPriority } from 'node:os';
+import type { Writable } from 'node:stream';
 import { promisify } from 'node:util';
 import { patienceMs } from '../../platform/host/host-facts.ts';
 import { findHostProgram, hostPath } from '../../platform/host/host-programs.ts';
@@ -39,8 +41,9 @@ const SYS_NICE = 23n;
 const SLICE_NS = 100_000;
 /** The kernel's own slice. */
 const USUAL_SLICE = 0;
-/** Number of the call sched_setattr. */
+/** Numbers of the calls sched_setattr and sched_setaffinity. */
 const SET_ATTRIBUTES: Readonly<Record<string, number>> = { x64: 314, arm64: 274 };
+const SET_AFFINITY: Readonly<Record<string, number>> = { x64: 203, arm64: 122 };
 /** SCHED_RR's priorities; 0: the usual policy. Ours come before those of the garbage collector's threads. */
 const REAL_TIME = { ours: 2, collectors: 1 };
 const USUAL = { ours: 0, collectors: 0 };
@@ -66,6 +69,21 @@ const SLICES = [
   'syscall($call + 0, $thread + 0, $attributes, 0) }',
   'if (@ARGV) { exec { $ARGV[0] } @ARGV or die "$ARGV[0]: $!\\n" }',
 ].join(' ');
+/**
+ * Reads lines of thread ids, a slice, and the 32-bit words of a set of processors, and gives each thread
+ * both. A thread may have ended, or belong to a user that root may not touch.
+ */
+const MOVES = [
+  'my ($affinity, $call) = map { $_ + 0 } @ARGV;',
+  'while (my $line = <STDIN>) {',
+  'my ($threads, $slice, $words) = split " ", $line;',
+  'my $processors = pack "L*", split /,/, $words;',
+  'for my $thread (map { $_ + 0 } split /,/, $threads) {',
+  'syscall($affinity, $thread, length $processors, $processors);',
+  'my $attributes = pack "L2 Q l L Q3", 48, 0, 0, getpriority(0, $thread), 0, $slice, 0, 0;',
+  'syscall($call, $thread, $attributes, 0) } }',
+].join(' ');
+const WORD_BITS = 32;
 const ASK_MS = 10_000;
 
 interface Processors {
@@ -77,8 +95,8 @@ interface Processors {
 
 let mayRaise: boolean | undefined;
 let ours: Processors | undefined;
-/** Moves between processors run one after another: a process's last move wins. */
-let moved: Promise<void> = Promise.resolve();
+/** Carries out moves in their order: a process for each would hold Cloudlet up for milliseconds. */
+let mover: Writable | null = null;
 
 /**
  * Puts the main thread, and our threads of those names, before all other programs, where we have the right to
@@ -133,28 +151,44 @@ export function yieldToSiblings(pid: number, yields: boolean, isProcess = true):
  * quickWords() from it; or undoes both.
  */
 export function keepOffOne(pid: number, isKeptOff: boolean, isProcess = true): void {
-  const threads = isProcess ? tasksOf(String(pid)) : [String(pid)];
-  const slices = sliceCommand(isKeptOff ? USUAL_SLICE : SLICE_NS, threads);
-  // The process may have ended, or belong to a user that root may not touch.
-  for (const [program, ...words] of [tasksetCommand(pid, isKeptOff, isProcess), slices].filter(isGiven))
-    moved = moved
-      .then(() => run(program, words))
-      .then(
-        () => {},
-        () => {},
-      );
-}
-
-function isGiven(command: [string, ...string[]] | null): command is [string, ...string[]] {
-  return command !== null;
-}
-
-function tasksetCommand(pid: number, isKeptOff: boolean, isProcess: boolean): [string, ...string[]] | null {
   const { all, others } = processors();
-  const taskset = findHostProgram('taskset');
-  if (others === null || taskset === null) return null;
-  const tasks = isProcess ? ['--all-tasks'] : [];
-  return [taskset, ...tasks, '--pid', '--cpu-list', isKeptOff ? others : all, String(pid)];
+  if (others === null) return;
+  const threads = isProcess ? tasksOf(String(pid)) : [String(pid)];
+  if (threads.length === 0) return;
+  const words = wordsOf(isKeptOff ? others : all);
+  mover ??= startMover();
+  mover?.write(`${threads.join(',')} ${isKeptOff ? USUAL_SLICE : SLICE_NS} ${words.join(',')}\n`);
+}
+
+/** Ends with Cloudlet, which holds its standard input. Null: there is no perl, or another processor. */
+function startMover(): Writable | null {
+  const [call, affinity] = [SET_ATTRIBUTES[process.arch], SET_AFFINITY[process.arch]];
+  const perl = findHostProgram('perl');
+  if (call === undefined || affinity === undefined || perl === null) return null;
+  const child = spawn(perl, ['-e', MOVES, '--', String(affinity), String(call)], {
+    stdio: ['pipe', 'ignore', 'ignore'],
+    env: { PATH: hostPath() },
+  });
+  const isOver = () => {
+    mover = null;
+  };
+  child.once('error', isOver).once('exit', isOver).unref();
+  child.stdin.on('error', () => {});
+  if (child.stdin instanceof Socket) child.stdin.unref();
+  return child.stdin;
+}
+
+/** A list such as `0-3,6` as words of bits, lowest first. */
+export function wordsOf(list: string): number[] {
+  const words: number[] = [];
+  for (const range of list.split(',')) {
+    const [from = 0, to = from] = range.split('-').map(Number);
+    for (let processor = from; processor <= to; processor++) {
+      const word = Math.floor(processor / WORD_BITS);
+      words[word] = ((words[word] ?? 0) | (1 << (processor % WORD_BITS))) >>> 0;
+    }
+  }
+  return Array.from(words, (word) => word ?? 0);
 }
 
 /**
