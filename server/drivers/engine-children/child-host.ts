@@ -10,7 +10,7 @@ import { COPIED_FROM, programFile } from '../../platform/program-files.ts';
 import { HostProcesses } from '../host-process/host-processes.ts';
 import { WITH_US } from '../host-process/keeper-shells.ts';
 import { canMoveViews, moveView, needsMover } from '../host-process/moved-view.ts';
-import { MS_PER_TICK, readStat } from '../host-process/process-identity.ts';
+import { type ProcessorTimes, processorTimes } from '../host-process/process-identity.ts';
 import type { ProcessorOrder } from '../host-process/processor-order.ts';
 import { findFilter } from '../host-process/system-calls.ts';
 
@@ -39,8 +39,7 @@ export interface LaunchedChild {
   readonly ended: Promise<unknown>;
   /** The end of its output, for the log. */
   readonly said: () => string;
-  /** Processor time that it has used, ms; in steps of 10. */
-  cpuMs(): number;
+  times(): ProcessorTimes;
   /** Lowers the priority of a process that computes for long. */
   yields(order: ProcessorOrder): void;
   /** The process with the user's folder instead of its first; the process must still change to it. */
@@ -162,7 +161,7 @@ export class ChildHost {
       socket: running.child?.stdout as Socket,
       ended: running.ended,
       said: () => said,
-      cpuMs: () => (readStat(running.pid)?.cpuTicks ?? 0) * MS_PER_TICK,
+      times: () => processorTimes(running.pid),
       yields: (to) => {
         this.#processes.yields(running, { from: order, to });
         order = to;

@@ -226,6 +226,7 @@ export class Children implements SlotUser {
       silenceMs: () => (isOpen ? database.limits.statementMs + spareMs : OPEN_MS),
       onDamage: (what) => onDamage(database, what),
       onLong: () => this.#heavy.noteLong(database.accountId),
+      isHeavy: () => this.#heavy.computes(database.accountId),
       onCounters: (counters) => {
         entry.figures = readFigures(counters);
       },

@@ -1,11 +1,11 @@
 /**
- * Accounts that use much processor time: their next processes start with low priority, since a
- * start takes a tenth of a second or more of processor time.
+ * Accounts that use much processor time: their next processes start with low priority, since a start takes a
+ * tenth of a second or more of processor time, and all of them leave one processor free.
  */
 import type { Clock } from '../../platform/clock.ts';
 
 /** How long a long-running statement is remembered. */
-const LONG_MS = 10_000;
+const LONG_MS = 5000;
 /** Maximum starts within that time before an account counts as heavy. */
 const USUAL_STARTS = 4;
 const STARTS_MS = 5000;
@@ -29,13 +29,20 @@ export class HeavyAccounts {
     this.#of(accountId).longAt = this.#clock.monotonic();
   }
 
+  /** Whether a statement of the account computed for long a moment ago. */
+  computes(accountId: number): boolean {
+    return (
+      (this.#accounts.get(accountId)?.longAt ?? Number.NEGATIVE_INFINITY) > this.#clock.monotonic() - LONG_MS
+    );
+  }
+
   /** Records a start, and returns whether it gets low priority. */
   startsLast(accountId: number): boolean {
     const now = this.#clock.monotonic();
     this.#forget(now);
     const account = this.#of(accountId);
     account.starts.push(now);
-    return account.longAt > now - LONG_MS || account.starts.length > USUAL_STARTS;
+    return this.computes(accountId) || account.starts.length > USUAL_STARTS;
   }
 
   #of(accountId: number): Account {

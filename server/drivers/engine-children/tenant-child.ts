@@ -3,6 +3,7 @@ import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Clock } from '../../platform/clock.ts';
 import { AppError } from '../../platform/errors.ts';
+import type { ProcessorTimes } from '../host-process/process-identity.ts';
 import type { ProcessorOrder } from '../host-process/processor-order.ts';
 import type { LaunchedChild } from './child-host.ts';
 import { encodeFrame, type FrameHead, FrameReader, NO_BODY } from './frames.ts';
@@ -86,23 +87,31 @@ export interface TenantChildOptions {
   readonly onDamage?: (what: string) => void;
   /** Called when its priority becomes low. */
   readonly onLong?: () => void;
+  /** Whether its account had such a process lately: each of them leaves one processor free then. */
+  readonly isHeavy?: () => boolean;
 }
 
-interface Ping {
+/** The child's times by then. */
+interface Used extends ProcessorTimes {
   /** A time of the monotonic clock. */
   readonly at: number;
-  /** Time of processors that the child had had by then. */
-  readonly cpuMs: number;
 }
 
 const PINGS_PER_SILENCE = 4;
 const MAX_PING_MS = 200;
-/** A process that computes for this long without an answer leaves one processor free. */
-const APART_MS = 200;
+/**
+ * A process that computes for this long, in one piece or in many, leaves one processor free. Where several
+ * compute, each waits for a processor most of the time, which counts.
+ */
+const APART_MS = 150;
 /** A process that computes for this long gets low priority on the others too. */
 const LAST_MS = 1000;
-/** Maximum wait after the child's answer; it waits as long again as the child was silent. */
-const MOST_LAST_MS = 10_000;
+/** It has the usual priority again after it rested as long as it computed, at most this long. */
+const MOST_LONG_MS = 10_000;
+/** Shares of the time from which a process computes: on a processor, or there and waiting for one. */
+const BUSY_SHARE = 0.25;
+const LEAST_SHARE = 0.1;
+const WANTED_SHARE = 0.9;
 /** How long a cancelled call may continue while it occupies the process, ms. */
 const GIVE_UP_MS = 500;
 const GIVE_UP_STEP_MS = 10;
@@ -119,11 +128,13 @@ export class TenantChild {
   #lastId = 0;
   #isEnding = false;
   #over: ChildGone | null = null;
-  #ping: Ping | null = null;
-  /** Lowered while one statement occupies the process for long. */
+  /** Time of the monotonic clock of a ping without an answer. */
+  #pingAt: number | null = null;
+  #last: Used | null = null;
+  /** Computing time, less the rest since. */
+  #longMs = 0;
+  /** Lowered while the process computes for long. */
   #order: ProcessorOrder = 'usual';
-  /** Minimum end of this, a time of the monotonic clock. */
-  #lastUntil = 0;
   #doubt: Promise<void> = Promise.resolve();
   #watch: NodeJS.Timeout | null = null;
 
@@ -221,7 +232,7 @@ export class TenantChild {
 
   #take(head: FrameHead, body: Buffer): void {
     if (head.id === 0) {
-      if (head.pong === true) this.#answered();
+      if (head.pong === true) this.#pingAt = null;
       if (head.damage !== undefined) this.#options.onDamage?.(String(head.damage));
       const counters = head.counters;
       if (typeof counters === 'object' && counters !== null) {
@@ -276,38 +287,40 @@ export class TenantChild {
   /** Pings while calls are pending: no answer means that a statement occupies the process. */
   #keepWatch(): void {
     if (this.#watch !== null) return;
-    const { clock, silenceMs } = this.#options;
+    const { silenceMs } = this.#options;
     const stepMs = Math.min(MAX_PING_MS, silenceMs() / PINGS_PER_SILENCE);
+    this.#last = this.#used();
     this.#watch = setInterval(() => {
-      const now = clock.monotonic();
-      if (this.#ping === null) {
-        if (now >= this.#lastUntil) this.#yield('usual');
-        if (this.#pending.size > 0) this.#sendPing(now);
-        else if (this.#order === 'usual') this.#watchNoMore();
-      } else if (now - this.#ping.at >= silenceMs()) this.kill(silent());
-      else this.#judge(this.#launched.cpuMs() - this.#ping.cpuMs);
+      const now = this.#used();
+      this.#judge(now);
+      if (this.#pingAt !== null) {
+        if (now.at - this.#pingAt >= silenceMs()) this.kill(silent());
+      } else if (this.#pending.size > 0) {
+        this.#pingAt = now.at;
+        this.#send({ id: 0, kind: 'ping' });
+      } else if (this.#order === 'usual') this.#watchNoMore();
     }, stepMs);
   }
 
-  /** A process that waits for a processor or the disk does not burden others. */
-  #judge(cpuMs: number): void {
-    if (cpuMs >= LAST_MS) this.#yield('last');
-    else if (cpuMs >= APART_MS && this.#order === 'usual') this.#yield('apart');
+  #used(): Used {
+    return { at: this.#options.clock.monotonic(), ...this.#launched.times() };
   }
 
-  #sendPing(now: number): void {
-    this.#ping = { at: now, cpuMs: this.#launched.cpuMs() };
-    this.#send({ id: 0, kind: 'ping' });
-  }
-
-  /** A process that computes in consecutive short pieces keeps its low priority. */
-  #answered(): void {
-    if (this.#ping !== null && this.#order !== 'usual') {
-      const now = this.#options.clock.monotonic();
-      const silentMs = Math.min(now - this.#ping.at, MOST_LAST_MS);
-      this.#lastUntil = Math.max(this.#lastUntil, now + silentMs);
-    }
-    this.#ping = null;
+  /** A process that waits for the disk, or for a processor to do a little, does not burden others. */
+  #judge(now: Used): void {
+    const last = this.#last ?? now;
+    const passedMs = now.at - last.at;
+    const usedMs = now.cpuMs - last.cpuMs;
+    const wantedMs = usedMs + now.waitedMs - last.waitedMs;
+    const isStarved = usedMs > passedMs * LEAST_SHARE && wantedMs > passedMs * WANTED_SHARE;
+    this.#longMs =
+      isStarved || usedMs > passedMs * BUSY_SHARE
+        ? Math.min(MOST_LONG_MS, this.#longMs + wantedMs)
+        : Math.max(0, this.#longMs - Math.max(0, passedMs - wantedMs));
+    this.#last = now;
+    if (this.#longMs >= LAST_MS) this.#yield('last');
+    else if (this.#longMs >= APART_MS && this.#order === 'usual') this.#yield('apart');
+    else if (this.#longMs === 0) this.#yield(this.#options.isHeavy?.() === true ? 'apart' : 'usual');
   }
 
   #yield(order: ProcessorOrder): void {

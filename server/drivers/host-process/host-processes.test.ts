@@ -13,6 +13,7 @@ import { systemClock } from '../../platform/clock.ts';
 import type { AppError } from '../../platform/errors.ts';
 import { eventually } from '../../testing/eventually.ts';
 import { noGuestUsers, noOtherReaders, noUsers, testUidBase } from '../../testing/own-ground.ts';
+import { allowedProcessors } from '../../testing/processors.ts';
 import type { ForeignProgram } from './foreign-program.ts';
 import { HostProcesses } from './host-processes.ts';
 import { findIsolation, type Isolation, seenUser } from './isolation.ts';
@@ -300,7 +301,7 @@ for (const [name, found] of Object.entries(ISOLATIONS)) {
         return { nice, allowed: allowed?.split('\t')[1] };
       };
       const isWeighed = processes.cgroups.problem !== '';
-      const all = /^Cpus_allowed_list:\t(.*)$/m.exec(fs.readFileSync('/proc/self/status', 'utf8'))?.[1] ?? '';
+      const all = allowedProcessors('self');
       assert.deepEqual(await said(false), { nice: isWeighed ? '5' : '0', allowed: all });
       const { nice, allowed } = await said(true);
       assert.equal(allowed, withoutFirst(all) ?? all);

@@ -50,6 +50,23 @@ export function readStat(path: string | number): ProcessStat | null {
   return text === null ? null : parseStat(text);
 }
 
+export interface ProcessorTimes {
+  /** In steps of MS_PER_TICK. */
+  readonly cpuMs: number;
+  /** Time in which its first thread waited for a processor; 0: the kernel does not count it. */
+  readonly waitedMs: number;
+}
+
+/** Times of `<pid>` or `<pid>/task/<tid>`; zeros: it is gone. */
+export function processorTimes(path: string | number): ProcessorTimes {
+  return { cpuMs: (readStat(path)?.cpuTicks ?? 0) * MS_PER_TICK, waitedMs: waitedMs(path) };
+}
+
+/** Same as processorTimes(), of the wait alone. */
+export function waitedMs(path: string | number): number {
+  return Number(readProc(`${path}/schedstat`)?.split(' ')[1] ?? 0) / 1e6;
+}
+
 /** A parsed line of `stat`; null: another format. */
 export function parseStat(text: string): ProcessStat | null {
   // The name, in parentheses, may itself hold anything.

@@ -14,6 +14,7 @@ import { type EngineDatabase, LoadFailed } from '../../../databases/engine.ts';
 import { isAppError } from '../../../platform/errors.ts';
 import { eventually } from '../../../testing/eventually.ts';
 import { newDatabase } from '../../../testing/new-database.ts';
+import { allowedProcessors, slicesNs } from '../../../testing/processors.ts';
 import { openSqlite, type SqliteFixture } from '../../../testing/sqlite-fixture.ts';
 import { ChildSlots } from '../../engine-children/child-slots.ts';
 import { isThere } from '../../host-process/process-identity.ts';
@@ -29,18 +30,6 @@ const PATIENT = { connections: 20, statementMs: 120_000 };
 /** The slice that what answers quickly wants. */
 const SHORT_NS = 100_000;
 const WHOLE = { maxRows: 10, maxBytes: 1000, timeoutMs: 20_000, signal: NOBODY_LEAVES } as const;
-
-function allowedProcessors(pid: number | 'self' | null): string {
-  return /^Cpus_allowed_list:\t(.*)$/m.exec(fs.readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? '';
-}
-
-/** The slices of its threads, ns; none: Linux before 6.12, or this kernel does not show them. */
-function slicesNs(pid: number | 'self'): number[] {
-  return fs
-    .readdirSync(`/proc/${pid}/task`)
-    .map((tid) => /se\.slice +: +(\d+)/.exec(fs.readFileSync(`/proc/${pid}/task/${tid}/sched`, 'latin1')))
-    .flatMap((found) => (found?.[1] === undefined ? [] : [Number(found[1])]));
-}
 
 function fixture(options: Parameters<typeof openSqlite>[0] = {}): SqliteFixture {
   const opened = openSqlite(options);
@@ -140,6 +129,24 @@ describe('whom one holds up', () => {
     assert.equal(processorsOf(neighbour), all);
     assert.deepEqual(await running, [[20_000_000]]);
     await eventually(() => niceOf(slow) === usual && processorsOf(slow) === all);
+  });
+
+  test('one that computes in short pieces without a rest leaves a processor free, until it rests', async (t) => {
+    const { engine, make, run } = fixture();
+    const busy = await make({ limits: PATIENT });
+    await run(busy, 'SELECT 1');
+    const processors = () => allowedProcessors(engine.processOf(busy));
+    const all = allowedProcessors('self');
+    const others = withoutFirst(all);
+    if (others === null) return t.skip('there is one processor');
+    const isOver = new AbortController();
+    const work = (async () => {
+      while (!isOver.signal.aborted) await run(busy, ENDLESS.replace('FROM c)', 'FROM c LIMIT 100000)'));
+    })();
+    await eventually(() => processors() === others);
+    isOver.abort();
+    await work;
+    await eventually(() => processors() === all);
   });
 
   test('one that answers quickly wants short slices of a processor, one that computes for long does not', async (t) => {

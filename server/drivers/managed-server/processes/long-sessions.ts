@@ -5,7 +5,7 @@
 import { readdirSync } from 'node:fs';
 import { type Clock, systemClock } from '../../../platform/clock.ts';
 import type { HostProcesses } from '../../host-process/host-processes.ts';
-import { MS_PER_TICK, readProc, readStat } from '../../host-process/process-identity.ts';
+import { MS_PER_TICK, readProc, readStat, waitedMs } from '../../host-process/process-identity.ts';
 import type { ProcessorOrder } from '../../host-process/processor-order.ts';
 import type { ServerLog } from './server-log.ts';
 import { ServerRounds } from './server-rounds.ts';
@@ -86,7 +86,7 @@ class LongSessions {
       const now = {
         at: this.#clock.monotonic(),
         cpuMs: stat.cpuTicks * MS_PER_TICK,
-        waitedMs: waitedMsOf(task),
+        waitedMs: waitedMs(task.path),
         isRunning: stat.isRunning,
       };
       const fresh: Seen = { ...now, longMs: 0, order: 'usual' };
@@ -97,8 +97,8 @@ class LongSessions {
 
   #judge({ tid, isProcess }: Task, before: Seen, now: Now): Seen {
     const [passedMs, usedMs] = [now.at - before.at, now.cpuMs - before.cpuMs];
-    const waitedMs = now.waitedMs - before.waitedMs;
-    const isBusy = now.isRunning && wantsProcessor({ passedMs, usedMs, waitedMs });
+    const stoodMs = now.waitedMs - before.waitedMs;
+    const isBusy = now.isRunning && wantsProcessor({ passedMs, usedMs, waitedMs: stoodMs });
     const longMs = isBusy ? Math.min(MOST_MS, before.longMs + usedMs) : Math.max(0, before.longMs - passedMs);
     const order = orderAfter(longMs, before.order);
     this.#processes.orderTask({ tid, isProcess }, { from: before.order, to: order });
@@ -115,11 +115,6 @@ interface Wanted {
 /** Of a session that runs now, since the last check. */
 export function wantsProcessor({ passedMs, usedMs, waitedMs }: Wanted): boolean {
   return usedMs > passedMs * BUSY_SHARE || usedMs + waitedMs > passedMs * WANTED_SHARE;
-}
-
-/** 0: the kernel does not count it. */
-function waitedMsOf({ path }: Task): number {
-  return Number(readProc(`${path}/schedstat`)?.split(' ')[1] ?? 0) / 1e6;
 }
 
 /** Returns to normal only after resting as long as it computed. */

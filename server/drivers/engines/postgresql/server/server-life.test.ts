@@ -16,6 +16,7 @@ import {
   type PostgresqlFixture,
   postgresqlFixture,
 } from '../../../../testing/postgresql-fixture.ts';
+import { allowedProcessors } from '../../../../testing/processors.ts';
 
 import { pidOf } from '../../../../testing/server-fixture.ts';
 import { withoutFirst } from '../../../host-process/processor-order.ts';
@@ -97,23 +98,21 @@ describe('the server of PostgreSQL', { skip: noPostgresql }, () => {
       return Number(fs.readdirSync('/proc').find((pid) => /^\d+$/.test(pid) && isIt(pid)));
     };
     const [busy, other] = [await backendOf(long), await backendOf(client)];
-    const processorsOf = (pid: number | 'self') =>
-      /^Cpus_allowed_list:\t(.*)$/m.exec(fs.readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? '';
-    const [all, usual] = [processorsOf('self'), getPriority(other)];
+    const [all, usual] = [allowedProcessors('self'), getPriority(other)];
     const isWeighed = usual !== 0 && process.getuid?.() === 0;
     const running = long.query('DO $$ BEGIN LOOP END LOOP; END $$').catch((error) => error);
-    await eventually(() => processorsOf(busy) === (withoutFirst(all) ?? all));
+    await eventually(() => allowedProcessors(busy) === (withoutFirst(all) ?? all));
     if (isWeighed) {
       await eventually(() => getPriority(busy) === 19);
       const session = fs.readFileSync(`/proc/${busy}/autogroup`, 'utf8');
       assert.match(session, / nice 19$/m);
     }
     assert.deepEqual((await client.query('SELECT a FROM t')).rows, [{ a: 1 }]);
-    assert.equal(processorsOf(other), all);
+    assert.equal(allowedProcessors(other), all);
     assert.equal(getPriority(other), usual);
     await client.query("SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE query LIKE 'DO %'");
     assert.match(String(await running), /cancel/);
-    await eventually(() => processorsOf(busy) === all && getPriority(busy) === usual);
+    await eventually(() => allowedProcessors(busy) === all && getPriority(busy) === usual);
     await long.end();
   });
 
