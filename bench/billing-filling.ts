@@ -1,6 +1,6 @@
 /**
- * Fills the database of a stopped cloud with what months of billing leave: a chain of transfers, windows, and
- * machines that run. The rows are those that ratings write; a million of these would take hours.
+ * Fills the database of a stopped cloud with the data of months of billing: a chain of transfers, windows,
+ * and running machines. The rows are those that ratings write; creating a million of these would take hours.
  */
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
@@ -9,9 +9,9 @@ import Database from 'better-sqlite3';
 export interface BillingFilling {
   readonly transfers: number;
   readonly accounts: number;
-  /** The first account's part of the transfers; that account has machines of a whole month. */
+  /** The first account's share of the transfers; that account has machines of a whole month. */
   readonly ofFirst: number;
-  /** Machines that run now, of all accounts in turn. */
+  /** Running machines, of all accounts in turn. */
   readonly machines: number;
 }
 
@@ -20,10 +20,10 @@ const MONTH_HOURS = 720;
 const MACHINES_OF_FIRST = 20;
 const COST_MICRO = 11_600;
 
-/** Returns the id of the first account. The cloud must have none but its administrator. */
+/** Returns the id of the first account. The cloud must have no account except its administrator. */
 export function fillBilling(dataDir: string, filling: BillingFilling, now: number): number {
   const database = new Database(join(dataDir, 'metadata.db'));
-  // Not durable while it fills, which is nothing to be measured.
+  // Not durable while it is filled, which is not measured.
   for (const pragma of ['journal_mode = OFF', 'synchronous = OFF', 'cache_size = -262144']) {
     database.pragma(pragma);
   }
@@ -56,7 +56,7 @@ interface Moment {
   readonly now: number;
 }
 
-/** Each account is given what all its later transfers take, and is left with a thousand credits. */
+/** Each account is granted the sum of all its later transfers, and is left with a thousand credits. */
 function insertTransfers(database: Database.Database, filling: BillingFilling, { ids, now }: Moment): void {
   const insert = database.prepare(
     `INSERT INTO ledger_transfers
@@ -94,7 +94,8 @@ function insertTransfers(database: Database.Database, filling: BillingFilling, {
   }
   const balance = database.prepare('UPDATE accounts SET credits_micro = ? WHERE id = ?');
   for (const id of ids) balance.run(BigInt(grants - (used.get(id) ?? 0)), id);
-  // What one machine used in one window stands for all of an account but the first, whose month is whole.
+  // The usage of one machine in one window represents all of an account except the first, whose month is
+  // complete.
   const window = database.prepare(
     `INSERT INTO usage_windows (account_id, window_start, meter, resource_id, name, variant, price_nano,
        quantity, cost_micro) VALUES (?, ?, 'vm.time', ?, 'web', 't2.micro', 11600000, 3600000, ?)`,

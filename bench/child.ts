@@ -1,9 +1,11 @@
-/** The bench's own processes: yardsticks and load generators never share a process with what is measured. */
+/**
+ * The bench's own processes: yardsticks and load generators never share a process with the measured program.
+ */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 
-/** Runs a program to its end. Rejects with what it said when it fails. */
+/** Runs a program to its end. Rejects with its output when it fails. */
 export async function runProgram(
   program: string,
   args: readonly string[],
@@ -49,7 +51,7 @@ export class Server {
     child.once('exit', () => process.off('exit', kill));
   }
 
-  /** The file prints the port it listens on as its first line. */
+  /** The file prints its port as its first line. */
   static async start(script: URL, args: readonly string[]): Promise<Server> {
     const child = spawn(process.execPath, [fileURLToPath(script), ...args], {
       stdio: ['ignore', 'pipe', 'inherit'],
@@ -70,7 +72,7 @@ export class Server {
   }
 }
 
-/** What a child was told on its command line. */
+/** The command-line argument of a child. */
 export function childInput<Input>(): Input {
   return JSON.parse(process.argv[2] ?? '{}') as Input;
 }

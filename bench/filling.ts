@@ -1,6 +1,6 @@
 /**
- * Fills the database of a stopped cloud with objects: what is measured is how the cloud reads them, and a
- * million uploads would take longer than all the rest. The rows are those that small uploads leave.
+ * Fills the database of a stopped cloud with objects: the bench measures how the cloud reads them, and a
+ * million uploads would take longer than the rest. The rows are those of small uploads.
  */
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
@@ -13,9 +13,9 @@ const CONTENT = Buffer.from('sixteen bytes ok');
 const ETAG = createHash('md5').update(CONTENT).digest('hex');
 interface Filling {
   readonly objects: number;
-  /** How many an object has, by its index; default: every tenth has three. */
+  /** Number of versions of an object, by its index; default: every tenth has three. */
   readonly versions?: (index: number) => number;
-  /** How many folders they are in; 0: the top of the bucket. */
+  /** Number of folders; 0: the top of the bucket. */
   readonly folders?: number;
 }
 
@@ -40,7 +40,7 @@ function statements(database: Database.Database) {
 /** Puts objects into an empty bucket. */
 export function fillBucket(dataDir: string, bucketName: string, filling: Filling): void {
   const database = new Database(join(dataDir, 'metadata.db'));
-  // Not durable while it fills, which is nothing to be measured.
+  // Not durable while it is filled, which is not measured.
   for (const pragma of ['journal_mode = OFF', 'synchronous = OFF', 'cache_size = -262144']) {
     database.pragma(pragma);
   }

@@ -9,17 +9,17 @@ export interface Endpoint {
 
 export const SENDER_PORT = 8080;
 export const RECEIVER_PORT = 443;
-/** Makes a guest send without end on one port, and take without end on the other after a word of its own. */
+/** Makes a guest send endlessly on one port, and receive endlessly on the other after a greeting. */
 export const BYTES_SCRIPT = `#!/bin/sh
 nc -ll -p ${SENDER_PORT} -e cat /dev/zero >/dev/null 2>&1 &
 nc -ll -p ${RECEIVER_PORT} -e sh -c 'echo ready; exec cat >/dev/null' >/dev/null 2>&1 &
 `;
 
-/** Until what lies between is full and both ends are at speed. */
+/** Until the buffers in between are full and both ends are at full speed. */
 const WARM_MS = 500;
 const CHUNK = Buffer.alloc(256 * 1024);
 
-/** A connection on which the guest has spoken: its programs begin a little after its SSH. */
+/** A connection on which the guest has sent data: its programs start a little after its SSH. */
 async function talk({ host, port }: Endpoint): Promise<Socket> {
   for (let tries = 0; tries < 20; tries++) {
     const socket = connect(port, host);

@@ -1,4 +1,4 @@
-/** The same QEMU line that Cloudlet uses, launched by hand: the yardstick of starts. */
+/** The same QEMU command line as Cloudlet's, launched by hand: the yardstick of starts. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
@@ -6,18 +6,18 @@ import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** How a guest's process was started. */
+/** The launch of a guest's process. */
 export interface LaunchLine {
   readonly program: string;
   readonly args: readonly string[];
   readonly cwd: string;
   readonly uid: number;
   readonly gid: number;
-  /** Where QEMU's own forwards of the guest's ports listen. */
+  /** The address of QEMU's own forwards of the guest's ports. */
   readonly forwards: Readonly<Record<number, { readonly host: string; readonly port: number }>>;
 }
 
-/** Reads it off the running guest of that machine. */
+/** Reads it from the running guest of that machine. */
 export function launchLineOf(vmId: string): LaunchLine {
   for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
     try {
@@ -47,7 +47,7 @@ async function tryConnect(open: () => Socket): Promise<Socket> {
   }
 }
 
-/** Says one QMP command and waits for its answer. */
+/** Sends one QMP command and waits for its answer. */
 async function say(socket: Socket, command: string, words: object = {}): Promise<string> {
   const answer = once(socket, 'data');
   socket.write(`${JSON.stringify({ execute: command, arguments: words })}\n`);
@@ -79,21 +79,21 @@ export async function launchByHand({
   return child;
 }
 
-/** Where QEMU's own forward of a port of the guest listens. */
+/** The address of QEMU's own forward of a port of the guest. */
 export function forwardOf({ forwards }: LaunchLine, guestPort: number): { host: string; port: number } {
   const forward = forwards[guestPort];
   if (forward === undefined) throw new Error(`nothing forwards port ${guestPort} of the guest`);
   return forward;
 }
 
-/** Resolves when SSH said its first word there. */
+/** Resolves when SSH has sent its first bytes there. */
 export async function banner({ host, port }: { host: string; port: number }): Promise<void> {
   for (;;) {
     const socket = await tryConnect(() => connect(port, host));
     const said = await Promise.race([
       once(socket, 'data').then(() => true),
       once(socket, 'close').then(() => false),
-      // A dial made before the guest has a network may hang for good.
+      // A connection opened before the guest has a network may hang forever.
       sleep(500).then(() => false),
     ]).catch(() => false);
     socket.destroy();

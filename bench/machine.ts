@@ -1,4 +1,4 @@
-/** What the machine itself can do, so that the table's numbers can be judged elsewhere. */
+/** The speed of the host itself, so that the table's numbers can be compared elsewhere. */
 import { cpus } from 'node:os';
 import { join } from 'node:path';
 import { runChild } from './child.ts';
@@ -14,7 +14,7 @@ interface Disk {
   readonly bytesPerSecond: number;
 }
 
-/** A paragraph of the machine's own limits, measured now. */
+/** A paragraph with the host's own limits, measured now. */
 export async function describeMachine(folder: string): Promise<string> {
   const speeds: string[] = [];
   for (const work of ['md5', 'crc32', 'aes-256-gcm']) {

@@ -57,7 +57,7 @@ export class Nginx {
   /** Serves `content` as /object; undefined when nginx is not installed. */
   static async start(folder: string, content: Uint8Array): Promise<Nginx | undefined> {
     if (PROGRAM === undefined) return undefined;
-    // Started by root without a master, nginx stays who it is and can read its folder.
+    // Started by root without a master, nginx keeps its user and can read its folder.
     mkdirSync(join(folder, 'files'), { recursive: true });
     writeFileSync(join(folder, 'files', 'object'), content);
     const port = await freePort();

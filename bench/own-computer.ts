@@ -1,6 +1,6 @@
 /**
- * Programs of a measurement that would have computers of their own, on that of what is measured: ours comes
- * before all, so that it notices answers at once, and another comes after all.
+ * Programs of a measurement that would usually be on separate computers, on the measured one: ours has
+ * priority over all others, so that it notices answers immediately, and another runs after all others.
  *
  * Linux may share processors out between sessions first (autogroup): nice values of two processes count then
  * only where both are of one session.
@@ -12,12 +12,12 @@ import { availableParallelism, setPriority } from 'node:os';
 import { fileURLToPath } from 'node:url';
 
 const FIRST = -15;
-/** Priority of a real-time thread, above those of Cloudlet: an answer is noticed the moment it is there. */
+/** Priority of a real-time thread, above those of Cloudlet: an answer is noticed immediately. */
 const REAL_TIME = '5';
-/** A third of the share of a usual program; less would be no attack on a machine that does something else. */
+/** A third of the share of an ordinary program; less would be no attack on a busy host. */
 const AFTER = 5;
 
-/** Has this process come before all that it has not started yet. False: it may not. */
+/** Gives this process priority over all that it has not started yet. Returns false if this is not allowed. */
 export function comesFirst(): boolean {
   try {
     setPriority(FIRST);
@@ -37,8 +37,8 @@ function threads(): string[] {
 }
 
 /**
- * Same as runChild(), in a session of its own that comes after the others, and on one processor: that of
- * the long computations it asks for, so that it takes from them and not from the cloud.
+ * Same as runChild(), in a separate session after the others, and on one processor: that of the long
+ * computations it requests, so that it takes time from them and not from the cloud.
  */
 export async function runApart<Result>(script: URL, input: object): Promise<Result> {
   const child = spawn(process.execPath, [fileURLToPath(script), JSON.stringify(input)], {
@@ -68,6 +68,6 @@ function setSessionNice(pid: number | 'self', nice: number): void {
   try {
     writeFileSync(`/proc/${pid}/autogroup`, String(nice));
   } catch {
-    // This kernel has no autogroups, or lets nobody but root raise one.
+    // This kernel has no autogroups, or only root may raise one.
   }
 }

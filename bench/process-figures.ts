@@ -1,4 +1,4 @@
-/** What the kernel tells of a process. */
+/** Figures of a process from the kernel. */
 import { readFileSync } from 'node:fs';
 
 const MS_PER_TICK = 10;
@@ -10,7 +10,7 @@ export function cpuMs(pid: number): number {
   return (Number(fields[11]) + Number(fields[12])) * MS_PER_TICK;
 }
 
-/** Processor time of all children of ours that have ended, with theirs, ms. */
+/** Processor time of all our ended children, including theirs, ms. */
 export function endedCpuMs(): number {
   const text = readFileSync('/proc/self/stat', 'latin1');
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');

@@ -1,6 +1,6 @@
-/** Yardstick and ours in turn, so that what else the machine does meets both alike. */
+/** Yardstick and Cloudlet in turn, so that other load on the host affects both equally. */
 
-/** What one comparison came to. `ratio` is the median of the rounds. */
+/** The result of one comparison. `ratio` is the median of the rounds. */
 export interface Comparison {
   readonly ratio: number;
   readonly lowest: number;
@@ -20,7 +20,7 @@ export function median(values: readonly number[]): number {
   return (lower + upper) / 2;
 }
 
-/** ours ÷ yardstick of each round, which must stand for the same kind of quantity. */
+/** Cloudlet ÷ yardstick in each round, which must be the same kind of quantity. */
 export function compare(yardstick: readonly number[], ours: readonly number[]): Comparison {
   const ratios = ours.map((value, round) => value / (yardstick[round] ?? Number.NaN));
   return {

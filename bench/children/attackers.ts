@@ -1,8 +1,8 @@
 /**
- * Two free accounts do at once what a hostile one can: endless statements in all their databases, answers
- * that are kept under Idempotency-Keys, empty objects with long metadata, databases deleted so that their
- * last dumps stay, bodies that are announced and hardly come, and cookies of sessions that are none. It goes
- * on for `seconds`, and prints how often each was answered, by status.
+ * Two free accounts do everything that a hostile one can, in parallel: endless statements in all their
+ * databases, answers stored for Idempotency-Keys, empty objects with long metadata, databases deleted so that
+ * their last dumps stay, bodies that are announced and hardly arrive, and invalid session cookies. It runs
+ * for `seconds`, and prints the number of answers of each, by status.
  */
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -10,7 +10,7 @@ import { childInput } from '../child.ts';
 
 interface Attacker {
   readonly key: string;
-  /** Ids of its databases; a bucket of it is named `junk`. */
+  /** Ids of its databases; one of its buckets is named `junk`. */
   readonly databases: readonly string[];
 }
 
@@ -37,12 +37,12 @@ function note(what: string, status: number | string): void {
   of[status] = (of[status] ?? 0) + 1;
 }
 
-/** Does it again and again; a refusal that comes at once is not asked for in a hot loop. */
+/** Repeats it; a call that is refused immediately is not repeated in a hot loop. */
 async function again(what: string, work: () => Promise<Response>): Promise<void> {
   while (!over.signal.aborted) {
     try {
       const response = await work();
-      // A computer of its own would not make the cloud's wait for its memory.
+      // A separate computer would not make the cloud wait for its memory.
       await response.body?.pipeTo(new WritableStream());
       note(what, response.status);
       if (response.status >= 400) await sleep(20);
@@ -84,7 +84,7 @@ function emptyObject(key: string): Promise<Response> {
   return ask(key, '/api/buckets/junk/upload', { method: 'POST', body: form });
 }
 
-/** Announces a body, and sends a byte of it now and then. */
+/** Announces a body, and occasionally sends a byte of it. */
 async function slowBody({ key, databases: [id = ''] }: Attacker): Promise<void> {
   const { hostname, port } = new URL(api);
   while (!over.signal.aborted) {
@@ -110,7 +110,7 @@ const cookie = `cloudlet_session=${'x'.repeat(43)}`;
 const work: Promise<void>[] = [];
 for (const attacker of attackers) {
   const { key, databases } = attacker;
-  // One is left to the kept answers: behind endless statements none would ever come.
+  // One is left for the stored answers: after endless statements none would ever arrive.
   const [first = '', ...others] = databases;
   for (const id of others)
     for (let i = 0; i < ENDLESS_EACH; i++)

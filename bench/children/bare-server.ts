@@ -1,4 +1,4 @@
-/** The least a server on this runtime can do: 4 KiB to every GET; every body is read and dropped. */
+/** The minimum of a server on this runtime: 4 KiB for every GET; every body is read and dropped. */
 import { randomBytes } from 'node:crypto';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';

@@ -1,6 +1,6 @@
 /**
- * Fills a database with months of billing and does with it what a cloud does: walks the ledger, checks it as
- * each minute, rates an hour of all machines, makes a report. In its own process, whose CPU time is
+ * Fills a database with months of billing and runs the work of a cloud on it: verifies the ledger, checks it
+ * like every minute, rates an hour of all machines, creates a report. In its own process, whose CPU time is
  * measured.
  */
 import { CatalogStore } from '../../server/billing/catalog/catalog-store.ts';

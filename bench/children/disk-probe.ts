@@ -1,4 +1,4 @@
-/** What the disk does: the latency of one small durable write, and the speed of a long one. */
+/** The speed of the disk: the latency of one small durable write, and the throughput of a long one. */
 import { randomBytes } from 'node:crypto';
 import { closeSync, fdatasyncSync, openSync, unlinkSync, writeSync } from 'node:fs';
 import { childInput } from '../child.ts';

@@ -1,6 +1,6 @@
 /**
- * Sends one command of MongoDB over and over on some connections, as bytes: a driver's own work is not
- * counted. Prints how many were answered a second, and the p99 of one, ms.
+ * Sends one MongoDB command repeatedly on several connections, as bytes: a driver's own work is not counted.
+ * Prints the number of answers per second, and the p99 of one, ms.
  */
 import { bodyOf, messageOf, RawMongo } from '../../server/testing/raw-mongo.ts';
 import { childInput } from '../child.ts';

@@ -1,6 +1,6 @@
 /**
- * The plain way to keep a small object: its own file, fdatasync, and an fsync of the directory.
- * Threads with synchronous calls, because they were faster than fs/promises at the same concurrency.
+ * The simple way to store a small object: its own file, fdatasync, and an fsync of the directory. Threads
+ * with synchronous calls, because they were faster than fs/promises at the same concurrency.
  */
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';

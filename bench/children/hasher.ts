@@ -1,4 +1,4 @@
-/** What one core does with bytes in memory, in bytes per second of one thread. */
+/** The speed of one core with bytes in memory, in bytes per second of one thread. */
 import { createCipheriv, createHash, randomBytes } from 'node:crypto';
 import { crc32 } from '@node-rs/crc32';
 import { childInput } from '../child.ts';

@@ -1,9 +1,9 @@
-/** Point SELECTs by libSQL's own client, by each way that there is. Prints how many a second. */
+/** Point SELECTs with libSQL's own client, over each transport. Prints their number per second. */
 import * as hrana from '@libsql/hrana-client';
 import { childInput } from '../child.ts';
 
 interface Input {
-  /** Address of the database over HTTP, with its last slash. */
+  /** Address of the database over HTTP, with its final slash. */
   readonly url: string;
   readonly token: string;
   readonly way: 'json' | 'protobuf' | 'socket' | 'socket-protobuf';

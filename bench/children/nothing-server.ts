@@ -1,6 +1,6 @@
 /**
- * Answers the calls of attackers.ts about as fast as a cloud under attack does, and does nothing for them, so
- * that a run beside it shows what that program alone takes from the machine.
+ * Answers the calls of attackers.ts about as fast as a cloud under attack, without doing any work, so that a
+ * run beside it shows the host's load from that program alone.
  */
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -16,7 +16,7 @@ const server = createServer((request, response) => {
   request.on('end', () => {
     if (request.headers.cookie !== undefined) answer(response, 401);
     else if (request.url?.endsWith('/upload')) setTimeout(() => answer(response, 200), UPLOAD_MS);
-    // Statements that are endless, and calls that wait for these, have no answer.
+    // Endless statements, and calls that wait for them, have no answer.
   });
 });
 server.listen(0, '127.0.0.1', () => console.log((server.address() as AddressInfo).port));

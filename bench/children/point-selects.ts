@@ -1,6 +1,6 @@
 /**
- * Reads one row by its key over and over, on some connections of the driver that programs use. Prints how
- * many were answered a second, and the p99 of one, ms.
+ * Reads one row by its key repeatedly, on several connections of the driver that programs use. Prints the
+ * number of answers per second, and the p99 of one, ms.
  */
 import { createConnection } from 'mysql2/promise';
 import { Client } from 'pg';

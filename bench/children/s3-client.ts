@@ -1,4 +1,4 @@
-/** One object to or from S3 by aws4fetch and nothing else, or from Cloudlet by fetch. Prints its seconds. */
+/** One object to or from S3 with aws4fetch only, or from Cloudlet with fetch. Prints its seconds. */
 import { randomBytes } from 'node:crypto';
 import { AwsClient } from 'aws4fetch';
 import { childInput } from '../child.ts';

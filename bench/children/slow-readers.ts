@@ -1,4 +1,4 @@
-/** Downloads over and over on several connections, each at about the given speed, until it is stopped. */
+/** Downloads repeatedly on several connections, each at about the given speed, until it is stopped. */
 import { connect } from 'node:net';
 import { childInput } from '../child.ts';
 
@@ -11,7 +11,7 @@ interface Input {
 
 const input = childInput<Input>();
 
-/** One download. A paused socket fills the kernel's buffers, and then the server has to wait. */
+/** One download. A paused socket fills the kernel's buffers, and then the server must wait. */
 function download(path: string): Promise<void> {
   return new Promise((resolve, reject) => {
     const socket = connect(input.port, '127.0.0.1');

@@ -1,6 +1,7 @@
 /**
- * Uploads files as multipart forms over raw sockets, as cheaply as Node can: the bytes are made once and
- * handed to the kernel as they are. Prints the seconds each upload took, from first byte to whole answer.
+ * Uploads files as multipart forms over raw sockets, as cheaply as possible in Node: the bytes are created
+ * once and passed to the kernel unchanged. Prints the seconds of each upload, from first byte to complete
+ * answer.
  */
 import { randomBytes } from 'node:crypto';
 import { connect, type Socket } from 'node:net';

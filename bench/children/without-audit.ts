@@ -1,4 +1,4 @@
-/** Imported before the server: it then stores no entry of the audit log. */
+/** Imported before the server: the server then stores no entries in the audit log. */
 import { Trail } from '../../server/audit/trail.ts';
 import { AuditedCall } from '../../server/http/audited.ts';
 

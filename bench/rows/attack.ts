@@ -24,13 +24,13 @@ import {
 
 const ATTACKERS = new URL('../children/attackers.ts', import.meta.url);
 const NOTHING = new URL('../children/nothing-server.ts', import.meta.url);
-/** An account's rate, which the other rows lift. */
+/** An account's rate limit, which the other rows lift. */
 const DEFAULT_RATES = { CLOUDLET_RATE_REQUESTS: '2000', CLOUDLET_RATE_S3: '50000' };
 const DATABASES_EACH = 4;
-/** A round has hundreds of calls, as a 99th percentile takes, and fewer than the victim may make. */
+/** A round has hundreds of calls, as a 99th percentile requires, and fewer than the victim's limit. */
 const PAUSE_MS = 5;
 const LEAST_CALLS = 100;
-/** Time for what an attack had begun to end. */
+/** Time in which requests of an attack in progress end. */
 const REST_MS = 3000;
 const MOST_RATIO = 3;
 
@@ -139,7 +139,7 @@ interface Rounds {
   readonly quiet: readonly Slowest[];
   readonly clientsAlone: readonly Slowest[];
   readonly beside: readonly Slowest[];
-  /** Whether the victim's program came before the others. */
+  /** Whether the victim's program had priority over the others. */
   readonly isFirst: boolean;
 }
 
