@@ -1,4 +1,4 @@
-/** `npm run bench`: every figure of the cloud as a ratio against a yardstick measured in the same run. */
+/** `npm run bench`: every figure of the cloud as a ratio to a yardstick measured in the same run. */
 import { rmSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { describeMachine } from './machine.ts';
@@ -59,7 +59,7 @@ disk and a machine that does nothing else.
 
 async function measureAll(names: readonly string[], how: Omit<RunOptions, 'folder'>): Promise<void> {
   const folder = makeFolder();
-  // Runs also when the bench is interrupted; what it started ends with it.
+  // Also runs when the bench is interrupted; programs that it started end with it.
   process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
   console.log(`${await describeMachine(folder)}\n\n${TABLE_HEAD}`);

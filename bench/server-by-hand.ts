@@ -1,11 +1,11 @@
-/** A copy of a database server that Cloudlet runs, started by hand: the yardstick of its statements. */
+/** A copy of a database server of Cloudlet, started by hand: the yardstick of its statements. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, cpSync, globSync, lchownSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { freePort } from '../test/harness/free-port.ts';
 
-/** How a server was started. */
+/** The launch of a server. */
 export interface ServerLine {
   readonly pid: number;
   readonly args: readonly string[];
@@ -13,7 +13,7 @@ export interface ServerLine {
   readonly uid: number;
   readonly gid: number;
   readonly port: number;
-  /** All that it writes, and the path by which it sees that. */
+  /** All of its data, and its path from the view of the server. */
   readonly home: string;
   readonly seen: string;
 }
@@ -23,17 +23,17 @@ export interface ServerByHand {
   stop(): Promise<void>;
 }
 
-/** Programs that the set-up unpacked, of whose folder another user may not see anything. */
+/** Programs unpacked by the set-up, whose folder other users cannot access. */
 const UNPACKED = /^(\/.*\/build\/programs\/[^/]+)\//;
 const DATA = /^(?:--datadir=)?(\/.*)\/data$/;
 const PORT = /^(?:--port|port)=(\d+)$/;
 
-/** The process of the server of the first account, also when it has ended. */
+/** The process of the server of the first account, also after its end. */
 export function serverPidOf(dataDir: string, engine: 'postgresql' | 'mysql'): number {
   return Number(readFileSync(join(folderOf(dataDir, engine), 'keeper', 'run'), 'latin1').split(' ')[1]);
 }
 
-/** That of the first account: the others are there to be in its way. */
+/** The server of the first account: the others are there as load. */
 function folderOf(dataDir: string, engine: 'postgresql' | 'mysql'): string {
   const found = globSync(join(dataDir, 'databases', engine, 'accounts/*'));
   return found.sort((one, other) => Number(basename(one)) - Number(basename(other)))[0] ?? '';
@@ -60,7 +60,7 @@ export function serverLineOf(dataDir: string, engine: 'postgresql' | 'mysql'): S
   };
 }
 
-/** Copies its data, for which it must not run, and its programs; same user and settings, another port. */
+/** Copies its data, for which it must be stopped, and its programs; same user and settings, another port. */
 export async function startByHand(line: ServerLine, folder: string): Promise<ServerByHand> {
   mkdirSync(folder);
   chmodSync(folder, 0o755);
@@ -80,7 +80,7 @@ export async function startByHand(line: ServerLine, folder: string): Promise<Ser
   const [program = '', ...args] = line.args.map(here);
   const env = Object.fromEntries(Object.entries(line.env).map(([name, value]) => [name, here(value)]));
   const { uid, gid } = line;
-  // In its own session, as ours is: the scheduler divides the processors among sessions.
+  // In its own session, like ours: the scheduler divides the processors among sessions.
   const child = spawn(program, args, {
     env,
     uid,

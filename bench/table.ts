@@ -1,4 +1,4 @@
-/** Rows and numbers as the table shows them. */
+/** Rows and numbers as in the table. */
 import type { Comparison } from './ratios.ts';
 import type { Row } from './workshop.ts';
 
@@ -14,7 +14,7 @@ export function formatBytes(bytes: number): string {
   return `${value >= 100 || unit === 0 ? value.toFixed(0) : value.toFixed(1)} ${UNITS[unit]}`;
 }
 
-/** Three digits that count. */
+/** Three significant digits. */
 export function formatNumber(value: number): string {
   if (value >= 1000) return Math.round(value).toLocaleString('en');
   return value.toPrecision(3);

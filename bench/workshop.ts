@@ -1,4 +1,4 @@
-/** Where a run works: a folder on a real disk, and clouds in processes of their own with default settings. */
+/** The place of a run: a folder on a real disk, and clouds in separate processes with default settings. */
 import { chmodSync, mkdtempSync, rmSync, statfsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -6,7 +6,7 @@ import { Client } from '../test/harness/client.ts';
 import { ADMIN_KEY, CloudProcess } from '../test/harness/cloud-process.ts';
 
 const TMPFS_MAGIC = 0x01021994;
-/** Only what a load of thousands of requests per second from one key must have. */
+/** Only settings that a load of thousands of requests per second with one key needs. */
 const RAISED = {
   CLOUDLET_RATE_REQUESTS: '1000000000',
   CLOUDLET_RATE_S3: '1000000000',
@@ -15,18 +15,18 @@ const RAISED = {
 
 export interface RunOptions {
   readonly quick: boolean;
-  /** Rounds of rows that take very long; undefined: as many as they have by themselves. */
+  /** Rounds of very slow rows; undefined: their own number. */
   readonly rounds: number | undefined;
   /** A new folder, removed at the end. */
   readonly folder: string;
 }
 
-/** What was found for one row of the table. */
+/** The result of one row of the table. */
 export interface Row {
   readonly work: string;
   readonly target: string;
   readonly reached: string;
-  /** undefined: not measured, and `detail` says why. */
+  /** undefined: not measured; `detail` has the reason. */
   readonly isMet: boolean | undefined;
   readonly detail: string;
 }
@@ -37,7 +37,7 @@ export interface Measurement {
   readonly run: (options: RunOptions) => Promise<Row[]>;
 }
 
-/** A folder on a disk, not in memory: nothing here may be faster than what it stands for. */
+/** A folder on a disk, not in memory: nothing here may be faster than in production. */
 export function makeFolder(): string {
   const candidates = [tmpdir(), '/var/tmp', process.cwd()];
   const parent = candidates.find((candidate) => statfsSync(candidate).type !== TMPFS_MAGIC);
@@ -77,7 +77,7 @@ async function openCloud(folder: string, env: Readonly<Record<string, string>>):
   }
 }
 
-/** Opens a cloud for one piece of work, and afterwards stops it and frees its disk. */
+/** Opens a cloud for one measurement, then stops it and frees its disk. */
 export async function withCloud<Result>(
   options: RunOptions,
   work: (cloud: Cloud) => Promise<Result>,
@@ -93,7 +93,7 @@ export async function withCloud<Result>(
   }
 }
 
-/** Lets the account have as many of these as a row makes: those of its plan are fewer. */
+/** Lets the account have as many of these as a row creates: its plan allows fewer. */
 export async function liftQuotas({ client, process: { api } }: Cloud, ...quotas: string[]): Promise<void> {
   const { body: account } = await client.call('/api/account');
   const json = { quotas: Object.fromEntries(quotas.map((quota) => [quota, null])) };

@@ -1,4 +1,6 @@
-/** wrk, the load generator for yardstick and ours alike: it costs far less than one in Node would. */
+/**
+ * wrk, the load generator for both yardstick and Cloudlet: it needs far less processor time than one in Node.
+ */
 import { fileURLToPath } from 'node:url';
 import { runProgram } from './child.ts';
 
@@ -11,7 +13,7 @@ export interface Load {
   readonly key?: string;
   /** Sends multipart uploads of this many bytes instead of GET. */
   readonly upload?: { readonly prefix: string; readonly bytes: number };
-  /** Sends the requests of this file in turn, a line each: method, target and headers, between tabs. */
+  /** Sends the requests in this file in turn, one per line: method, target and headers, separated by tabs. */
   readonly prepared?: { readonly path: string; readonly bodyBytes: number };
   /** Sends this JSON, with a bearer token, instead of GET. */
   readonly post?: { readonly token: string; readonly json: unknown };
@@ -41,7 +43,7 @@ function scriptOf({ upload, prepared, post }: Load): string[] {
   return post === undefined ? [] : ['--', 'post', post.token, JSON.stringify(post.json)];
 }
 
-/** Puts load on a server. Rejects when any answer was not a 2xx: a fast refusal is no result. */
+/** Puts load on a server. Rejects if any answer was not a 2xx: a fast refusal is not a result. */
 export async function runWrk(load: Load): Promise<LoadResult> {
   const { url, connections, seconds, key } = load;
   const header = key === undefined ? [] : ['-H', `X-API-Key: ${key}`];

@@ -1,4 +1,6 @@
-/** Billing at a million transfers and ten thousand machines: the report, the walk, an hour's rating. */
+/**
+ * Billing with a million transfers and ten thousand machines: the report, the verification, an hour's rating.
+ */
 import { join } from 'node:path';
 import { runChild } from '../child.ts';
 import { median } from '../ratios.ts';
@@ -37,7 +39,7 @@ async function billing({ quick, folder }: RunOptions): Promise<Row[]> {
   if (found.problem !== null) throw new Error(`the ledger is inconsistent: ${found.problem}`);
   const report = median(found.times);
   const speed = found.checked / found.seconds;
-  // An hour has one rating of all and sixty checks.
+  // An hour has one rating of all machines and sixty checks.
   const share = (found.rateCpu + 60 * found.checkCpu) / HOUR_SECONDS;
   const size = formatNumber(transfers);
   return [

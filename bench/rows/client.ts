@@ -24,12 +24,12 @@ import {
 
 const MIB = 2 ** 20;
 const PROGRAM = join(import.meta.dirname, '../../build/cli/cloudlet.mjs');
-/** Debian's: a newer one may come first in the PATH. */
+/** Debian's awscli: a newer one may come first in the PATH. */
 const AWSCLI = '/usr/bin/aws';
 const NAME = 'client';
 const run = promisify(execFile);
 
-/** A file that no compression makes smaller. */
+/** An incompressible file. */
 function fileOf(folder: string, bytes: number): string {
   const path = join(folder, 'large');
   for (let written = 0; written < bytes; written += 64 * MIB) appendFileSync(path, randomBytes(64 * MIB));
@@ -90,7 +90,7 @@ async function besideAwscli(options: RunOptions): Promise<Row[]> {
   });
 }
 
-/** Through the tunnel, each byte passes the client, the cloud and QEMU; directly, QEMU alone. */
+/** Through the tunnel, each byte passes the client, the cloud and QEMU; directly, only QEMU. */
 async function besideSsh(options: RunOptions): Promise<Row[]> {
   const missing = cannotRunGuests() || notInstalled('ssh');
   if (missing) return [skippedRow('ssh through the tunnel', '≥ 0.7 × ssh', missing)];

@@ -1,4 +1,7 @@
-/** The console in a real browser: until it can be used, how it scrolls, and what the process needs for it. */
+/**
+ * The console in a real browser: its loading time, its scrolling, and the resources that the process needs
+ * for it.
+ */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
 import { launchBrowser, noBrowser } from '../../test/acceptance/browser-kit.ts';
@@ -19,10 +22,10 @@ import {
 const LOAD = { work: 'console: first load until usable, cold cache', target: '≤ 1.5 s', most: 1.5 };
 const MEMORY = { work: 'console: memory of the process for it', target: '≤ 10 MB', most: 10e6 };
 const SCROLL = { work: 'console: scrolling a listing', target: '≥ 50 frames/s', least: 50 };
-/** One step of scrolling, px: a wheel that is turned fast. */
+/** One step of scrolling, px: a wheel turned fast. */
 const STEP_PX = 300;
 const FRAMES = 300;
-/** A frame that took longer was shown for two or more. */
+/** A frame that took longer was visible for two or more. */
 const DROPPED_MS = 25;
 const SETTLED_MS = 3000;
 const PASSWORD = 'correct horse battery';
@@ -30,7 +33,7 @@ const PASSWORD = 'correct horse battery';
 interface Visitor {
   readonly cloud: Cloud;
   readonly username: string;
-  /** A browser that has seen nothing yet; the caller closes it. */
+  /** A browser without any cached state; the caller closes it. */
   readonly newContext: (options?: BrowserContextOptions) => Promise<BrowserContext>;
 }
 
@@ -46,10 +49,10 @@ async function signIn({ cloud, username, newContext }: Visitor): Promise<Browser
   return context;
 }
 
-/** Seconds of each load, by somebody who is signed in, with a cache in which nothing is. */
+/** Seconds of each load, for a signed-in user with an empty cache. */
 async function timeLoads(visitor: Visitor, rounds: number): Promise<number[]> {
   const signedIn = await signIn(visitor);
-  // The token of the session too, which the page keeps.
+  // Also the token of the session, which the page keeps.
   const storageState = await signedIn.storageState();
   await signedIn.close();
   const seconds: number[] = [];
@@ -67,7 +70,7 @@ async function timeLoads(visitor: Visitor, rounds: number): Promise<number[]> {
 
 async function loading(visitor: Visitor, rounds: number): Promise<Row[]> {
   const { pid } = visitor.cloud.process;
-  // What the API needs by itself is no part of the console.
+  // The API's own memory is not part of the console.
   for (let call = 0; call < 50; call++) await visitor.cloud.client.call('/api/account');
   await sleep(SETTLED_MS);
   const before = statusBytes(pid, 'VmRSS');

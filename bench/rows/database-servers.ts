@@ -1,4 +1,7 @@
-/** PostgreSQL and MariaDB: how soon a driver has a database, what a statement takes, and beside runaways. */
+/**
+ * PostgreSQL and MariaDB: the time until a driver has a database, the time of a statement, and both beside
+ * runaways.
+ */
 import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -20,7 +23,7 @@ const MOST_EVER_MS = 6000;
 const MOST_P99_MS = 20;
 const MOST_HEALTH_MS = 100;
 const HEALTH_PAUSE_MS = 10;
-/** Until Cloudlet's own sessions, which nobody uses, have ended. */
+/** Until Cloudlet's own idle sessions have ended. */
 const SETTLE_MS = 12_000;
 const TABLE = 'CREATE TABLE points (id int PRIMARY KEY, x varchar(200))';
 
@@ -28,7 +31,7 @@ interface Kind {
   readonly engine: 'postgresql' | 'mysql';
   readonly title: string;
   readonly mostIdle: number;
-  /** From the call that makes an account's first database to its first query. */
+  /** From the call that creates an account's first database to its first query. */
   readonly mostFirstMs: number;
   readonly mostDisk: number;
   /** Fills a table of 10,000 rows. */
@@ -66,11 +69,11 @@ const KINDS: readonly Kind[] = [
   },
 ];
 
-/** Runs statements by the driver, one after the other. */
+/** Runs statements with the driver, one after the other. */
 async function run(uri: string, ...statements: readonly string[]): Promise<void> {
   if (uri.startsWith('mysql:')) {
     const driver = await createConnection(uri);
-    // A session that is ended.
+    // A session to be ended.
     driver.on('error', () => {});
     try {
       for (const statement of statements) await driver.query(statement);
@@ -99,7 +102,7 @@ async function create(
   return { id: body.database_id, uri: body.connection.uri };
 }
 
-/** The same cloud as another account sees it. */
+/** The same cloud from another account. */
 async function asAnother(cloud: Cloud): Promise<Cloud> {
   const { api } = cloud.process;
   const { api_key: key } = await new Client(api).register();
@@ -112,7 +115,7 @@ async function timeFirstQuery(cloud: Cloud, kind: Kind, name: string): Promise<n
   return performance.now() - began;
 }
 
-/** As it mostly is: making a database leaves its pages in memory. */
+/** The usual case: creating a database leaves its pages in memory. */
 async function startAgain({ client }: Cloud): Promise<void> {
   const { body } = await client.call('/api/databases');
   const { status } = await client.call(`/api/databases/${body[0].database_id}/restart`, {
@@ -132,7 +135,7 @@ function timeRow(work: string, times: readonly number[], most: number): Row {
   };
 }
 
-/** With its server's data made and its server started; and what that takes when nobody uses it. */
+/** With its server's data created and its server started; and their time for an idle one. */
 async function firstEver(kind: Kind, options: RunOptions): Promise<Row[]> {
   const times: number[] = [];
   const idle: number[] = [];
@@ -158,7 +161,7 @@ async function firstEver(kind: Kind, options: RunOptions): Promise<Row[]> {
 }
 
 async function next(cloud: Cloud, kind: Kind, quick: boolean): Promise<Row[]> {
-  // With which the server comes.
+  // Databases that a server has initially.
   await create(cloud, kind, 'before');
   const rounds = quick ? 3 : 15;
   const next: number[] = [];
@@ -172,7 +175,7 @@ async function next(cloud: Cloud, kind: Kind, quick: boolean): Promise<Row[]> {
   ];
 }
 
-/** Servers that nobody uses are ended at once: each first query of a session wakes one. */
+/** Idle servers are ended immediately: the first query of each session wakes one. */
 async function wake(kind: Kind, options: RunOptions): Promise<Row[]> {
   const env = { CLOUDLET_DATABASE_IDLE_SECONDS: '1' };
   return withCloud(
@@ -215,7 +218,7 @@ function selects(uri: string, seconds: number): Promise<{ perSecond: number; p99
   return runChild(POINT_SELECTS, { uri, connections: CONNECTIONS, seconds });
 }
 
-/** All of its processes share pages; each counts its part of them. */
+/** Its processes share pages; each counts its part of them. */
 function idleBytes(server: number): number {
   const isOfIt = (pid: string) =>
     Number(pid) === server ||
@@ -266,7 +269,7 @@ async function untilItAnswers(uri: string): Promise<void> {
   }
 }
 
-/** Another tenant's statements that do not end, each begun again when it was stopped. */
+/** Another tenant's endless statements, each restarted when it was stopped. */
 async function besideRunaways(cloud: Cloud, kind: Kind, quick: boolean): Promise<Row[]> {
   const { rounds, seconds } = quick ? { rounds: 2, seconds: 1 } : { rounds: 5, seconds: 5 };
   const { uri } = await create(cloud, kind, 'calm');
@@ -329,7 +332,7 @@ async function measure(kind: Kind, options: RunOptions): Promise<Row[]> {
     ...(await withCloud(options, async (cloud) => [
       ...(await next(cloud, kind, options.quick)),
       ...(await besideRunaways(cloud, kind, options.quick)),
-      // Last: it stops the cloud in between.
+      // Last, because it stops the cloud meanwhile.
       await againstByHand(cloud, kind, options),
     ])),
   ];

@@ -1,4 +1,7 @@
-/** SQLite databases: how soon a driver has one, what statements over HTTP take, and many with few in use. */
+/**
+ * SQLite databases: the time until a driver has one, the time of statements over HTTP, and many with few in
+ * use.
+ */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -45,7 +48,7 @@ async function query({ url, token }: Made, sql: string): Promise<void> {
   driver.close();
 }
 
-/** `restMs`: between two databases. */
+/** `restMs`: pause between two databases. */
 async function firstQuery(cloud: Cloud, restMs: number, rounds: number): Promise<Row> {
   const times: number[] = [];
   for (let i = 0; i < rounds; i++) {

@@ -1,4 +1,4 @@
-/** Removing a bucket with all in it: versions of one name against as many names. */
+/** Removing a bucket with its content: versions of one name compared with as many names. */
 import { Client } from '../../test/harness/client.ts';
 import { fillBucket } from '../filling.ts';
 import { compare } from '../ratios.ts';

@@ -1,4 +1,4 @@
-/** The same cloud on PostgreSQL and on S3, against itself on SQLite and against the S3 without it. */
+/** The same cloud on PostgreSQL and on S3, compared with itself on SQLite and with the S3 alone. */
 import { join } from 'node:path';
 import { parseS3Url } from '../../server/config/s3-address.ts';
 import { operatorPostgresql } from '../../server/testing/operator-postgresql.ts';
@@ -38,12 +38,12 @@ const upload = ({ process, key }: Cloud, seconds: number) =>
     upload: { prefix: `run-${++runs}-`, bytes: SMALL_BYTES },
   });
 
-/** The engine that stores fewer in a second would otherwise be measured while V8 still compiles. */
+/** Otherwise the slower engine would be measured while V8 is still compiling. */
 async function warmUp(cloud: Cloud, { count, seconds }: { count: number; seconds: number }): Promise<void> {
   for (let done = 0; done < count; ) done += (await upload(cloud, seconds)).requestsPerSecond * seconds;
 }
 
-/** Processor time of Cloudlet with all its threads for one upload, µs. The server's own is not in it. */
+/** Processor time of Cloudlet with all its threads for one upload, µs, without that of the server. */
 async function cpuOfUpload(cloud: Cloud, seconds: number): Promise<number> {
   const { pid } = cloud.process;
   const before = cpuMs(pid);
@@ -91,7 +91,7 @@ export interface S3 {
   stop(): Promise<void>;
 }
 
-/** Ceph, which takes minutes to unpack, where it can be had; s3rver is one process that hashes and copies. */
+/** Ceph, which takes minutes to unpack, if available; s3rver is one process that hashes and copies. */
 export async function startS3({ folder, quick }: RunOptions): Promise<S3> {
   if (!quick && cannotMakeTree() === false) {
     const ceph = await Ceph.start(folder);

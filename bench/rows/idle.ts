@@ -1,16 +1,16 @@
-/** A cloud in which nothing happens: its processor time and its memory. */
+/** An idle cloud: its processor time and its memory. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { cpuMs, statusBytes } from '../process-figures.ts';
 import { type Measurement, type Row, type RunOptions, withCloud } from '../workshop.ts';
 
 const MOST_SHARE = 0.003;
 const MOST_BYTES = 110e6;
-/** Until what is done once after a start is over. */
+/** Until the work after a start is done. */
 const QUIET_MS = 15_000;
 
 function idle(options: RunOptions): Promise<Row[]> {
   return withCloud(options, async ({ process }) => {
-    // The first start of a build writes the compile cache, and takes more memory.
+    // The first start of a build writes the compile cache, and needs more memory.
     await process.end();
     await process.start();
     await sleep(QUIET_MS);

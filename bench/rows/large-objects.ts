@@ -1,4 +1,4 @@
-/** 64 MiB objects: download against nginx, upload against MD5, and what encryption costs. */
+/** 64 MiB objects: download compared with nginx, upload with MD5, and the cost of encryption. */
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { runChild } from '../child.ts';

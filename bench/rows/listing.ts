@@ -1,4 +1,4 @@
-/** A page of 1,000 out of a million objects, at the beginning, in the middle and at the end. */
+/** A page of 1,000 out of a million objects, at the start, in the middle and at the end. */
 import { Client } from '../../test/harness/client.ts';
 import { fillBucket } from '../filling.ts';
 import { compare, interleave } from '../ratios.ts';
@@ -14,7 +14,7 @@ interface Pages {
   readonly end: string;
 }
 
-/** The address of the page after, as the Link header says. */
+/** The address of the next page in the Link header. */
 function nextOf(link: string | null): string | undefined {
   const target = /<([^>]+)>;\s*rel="?next"?/.exec(link ?? '')?.[1];
   return target === undefined ? undefined : target.replace(/^https?:\/\/[^/]+/, '');
@@ -27,7 +27,7 @@ async function readPage(client: Client, path: string): Promise<{ text: string; n
   return { text, next: nextOf(response.headers.get('link')) };
 }
 
-/** Walks the whole list, as a client would, and keeps the addresses of three full pages. */
+/** Reads the whole list, like a client, and keeps the addresses of three full pages. */
 async function findPages(client: Client, bucket: string, versions: boolean): Promise<Pages> {
   const first = `/api/buckets/${bucket}/files?limit=${PAGE}${versions ? '&include_versions=true' : ''}`;
   const paths = [first];
@@ -35,7 +35,7 @@ async function findPages(client: Client, bucket: string, versions: boolean): Pro
     next = (await readPage(client, next)).next;
     if (next !== undefined) paths.push(next);
   }
-  // The last page may be short, the one before is full.
+  // The last page may be short, the previous one is full.
   const at = (index: number) => paths[index] ?? first;
   return { beginning: first, middle: at(paths.length >> 1), end: at(paths.length - 2) };
 }

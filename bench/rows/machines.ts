@@ -1,4 +1,4 @@
-/** Machines: how long a start takes against the same QEMU line by hand, and how fast they are made. */
+/** Machines: the time of a start compared with the same QEMU line by hand, and of their creation. */
 import { once } from 'node:events';
 import { banner, forwardOf, type LaunchLine, launchByHand, launchLineOf } from '../hand-launch.ts';
 import { compare, interleave } from '../ratios.ts';
@@ -33,7 +33,7 @@ async function elapsed(work: () => Promise<unknown>): Promise<number> {
   return performance.now() - began;
 }
 
-/** One start by hand: until its processor runs, or until its SSH speaks. */
+/** One start by hand: until its processor runs, or until its SSH responds. */
 async function byHand(line: LaunchLine, until: 'running' | 'banner'): Promise<number> {
   let stop = async () => {};
   const ms = await elapsed(async () => {

@@ -1,4 +1,7 @@
-/** MongoDB databases, built in: how soon a driver has one, what a command takes, and beside runaways. */
+/**
+ * MongoDB databases, built in: the time until a driver has one, the time of a command, and both beside
+ * runaways.
+ */
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Document, MongoClient } from 'mongodb';
@@ -53,7 +56,7 @@ async function fill(uri: string, name: string, count: number): Promise<void> {
   });
 }
 
-/** `restMs`: between two databases. */
+/** `restMs`: pause between two databases. */
 async function firstQuery(cloud: Cloud, restMs: number, rounds: number): Promise<Row> {
   const times: number[] = [];
   for (let i = 0; i < rounds; i++) {
@@ -134,7 +137,7 @@ async function commands(cloud: Cloud, uri: string, options: RunOptions): Promise
   ];
 }
 
-/** What one client waits for at most, while others' databases are in regular expressions without an end. */
+/** The longest wait of one client while others' databases evaluate endless regular expressions. */
 async function besideRunaways(cloud: Cloud, uri: string, seconds: number): Promise<Row> {
   const one = { uri, work: 'find', connections: 1, seconds };
   const alone = await runChild<Done>(COMMANDS, one);
@@ -161,7 +164,7 @@ async function besideRunaways(cloud: Cloud, uri: string, seconds: number): Promi
 
 async function mongodb(options: RunOptions): Promise<Row[]> {
   return withCloud(options, async (cloud) => {
-    // The engine is prepared with its first database, whoever asks for it.
+    // The engine is prepared with its first database, for any account.
     const uri = await create(cloud, 'points');
     await fill(uri, 'points', POINTS);
     return [

@@ -1,4 +1,4 @@
-/** Recovery points with a machine's disk, and with dumps of databases: the next ones against the first. */
+/** Recovery points with a machine's disk, and with dumps of databases: later ones compared with the first. */
 import { randomBytes } from 'node:crypto';
 import { closeSync, fsyncSync, openSync, readdirSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,9 +10,9 @@ import { skippedRow } from '../table.ts';
 import { type Cloud, type Measurement, type Row, type RunOptions, withCloud } from '../workshop.ts';
 
 const MIB = 2 ** 20;
-/** A disk that changed just now is read again by the point after, as file systems count time in ticks. */
+/** A disk changed just now is read again by the next point, because file systems count time in ticks. */
 const SETTLED_MS = 3000;
-/** The first megabytes of a disk hold its partition table and file system. */
+/** The first megabytes of a disk contain its partition table and file system. */
 const FROM = 256 * MIB;
 const MOST_SHARE = 0.05;
 
@@ -39,11 +39,11 @@ async function point({ process: { api } }: Cloud): Promise<Point> {
 interface Kind {
   /** `100 MiB in a machine's disk`. */
   readonly what: string;
-  /** Makes all of it anew. */
+  /** Creates all of it again. */
   readonly fill: () => Promise<void>;
   /** Changes one percent. */
   readonly change: () => Promise<void>;
-  /** Most that a point after nothing was changed may take of the first; undefined: it is read again. */
+  /** Maximum share of a point after no change, compared with the first; undefined: it is read again. */
   readonly atMostUnchanged?: number;
 }
 
@@ -88,7 +88,7 @@ function write(path: string, from: number, bytes: number): void {
   closeSync(file);
 }
 
-/** The disk of a stopped machine, as its guest would fill it. */
+/** The disk of a stopped machine, filled as by its guest. */
 async function disks(options: RunOptions): Promise<Row[]> {
   const bytes = (options.quick ? 256 : 2048) * MIB;
   return withCloud(options, async (cloud) => {
@@ -121,7 +121,7 @@ const FILLING = {
 const BYTES = { sqlite: 'BLOB', postgresql: 'BYTEA' };
 const CHANGED = { sqlite: `randomblob(${ROW_BYTES})`, postgresql: 'sha512(x) || x' };
 
-/** A database that nobody uses meanwhile. */
+/** A database that is idle meanwhile. */
 async function dumps(options: RunOptions, engine: keyof typeof FILLING): Promise<Row[]> {
   const rows = options.quick ? 160_000 : 400_000;
   return withCloud(options, async (cloud) => {

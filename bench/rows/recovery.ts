@@ -1,4 +1,4 @@
-/** A recovery point and a restore against copies of the same files, and against restic where there is one. */
+/** A recovery point and a restore compared with copies of the same files, and with restic if available. */
 import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
@@ -24,7 +24,7 @@ const SMALL = 64 * 1024;
 const LARGE = 4 * 2 ** 20;
 const AT_ONCE = 8;
 
-/** A quarter of the bytes in small objects, the others in large ones; none can be compressed. */
+/** A quarter of the bytes in small objects, the rest in large ones; all incompressible. */
 async function fill(client: Client, totalBytes: number): Promise<void> {
   const sizes = [
     ...Array.from({ length: totalBytes / 4 / SMALL }, () => SMALL),
@@ -60,7 +60,7 @@ async function point(admin: Client) {
   return made;
 }
 
-/** All files of the cloud but the points: what a copy would have to take. */
+/** All files of the cloud except the points: the files that a copy would need. */
 async function copy(dataDir: string, to: string): Promise<void> {
   mkdirSync(to);
   const names = readdirSync(dataDir).filter(
@@ -98,7 +98,7 @@ async function round(
   const [copied, repository, restored] = ['copied', 'restic', 'restored'].map((name) =>
     join(folder, name),
   ) as [string, string, string];
-  // Nothing here may hold up this process for seconds: connections that rest would end without its notice.
+  // Nothing here may block this process for seconds: idle connections would end unnoticed.
   await rm(join(dataDir, 'recovery'), { recursive: true, force: true });
   await call(admin, 'check');
   times.copies.push(await timed(() => copy(dataDir, copied)));
@@ -133,7 +133,7 @@ async function round(
 
 const hasRestic = () => spawnSync('restic', ['version']).status === 0;
 
-/** How many times as fast as the yardstick: of times, compared the other way round. */
+/** Speed relative to the yardstick: for times, the inverse ratio. */
 function speedRow(work: string, atLeast: number, comparison: Comparison): Row {
   const { ratio, yardstick: ours, ours: yardstick, lowest, highest, rounds } = comparison;
   return {

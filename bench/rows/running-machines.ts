@@ -1,4 +1,4 @@
-/** Machines that run: what they cost the control plane, how fast they are listed, and their bytes. */
+/** Running machines: their cost for the control plane, the speed of their list, and their traffic. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
   BYTES_SCRIPT,
@@ -24,7 +24,7 @@ import {
 const VM = { name: 'bench', instance_type: 't2.micro' };
 const RUNNING = 8;
 const MOST_SHARE = 0.03;
-/** Until guests that spoke have finished what they do at boot. */
+/** Until guests that respond have completed their boot. */
 const QUIET_MS = 20_000;
 const ROWS = 1000;
 const AT_ONCE = 20;

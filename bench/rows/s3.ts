@@ -1,5 +1,5 @@
 /**
- * The S3 endpoint with signed requests: against the REST API, against Ceph's gateway, and lists of a
+ * The S3 endpoint with signed requests: compared with the REST API, with Ceph's gateway, and lists of a
  * million.
  */
 import { writeFileSync } from 'node:fs';
@@ -23,7 +23,7 @@ import { startS3 } from './growth.ts';
 const SMALL_BYTES = 4096;
 const LARGE_BYTES = 64 * 2 ** 20;
 const CONNECTIONS = 32;
-/** Names that uploads of a round take in turn; each is new but for the fastest. */
+/** Names that uploads of a round use in turn; each is new except for the fastest. */
 const NAMES = 20_000;
 const PAGE = 1000;
 const BUCKET = 'bench';
@@ -39,7 +39,7 @@ interface Load {
 
 let runs = 0;
 
-/** Signs the requests outside of the time that counts. The body of uploads is not part of the signature. */
+/** Signs the requests outside the measured time. The body of uploads is not part of the signature. */
 async function load({ s3, folder, bytes, ...how }: Load, method: 'PUT' | 'GET', names: readonly string[]) {
   const path = join(folder, `requests-${++runs}`);
   const lines = names.map((name) => {
@@ -112,7 +112,7 @@ interface Aims {
   readonly atLeastDown: number;
 }
 
-/** Rates of uploads and downloads in turn, there and here. */
+/** Rates of uploads and downloads in turn, at both servers. */
 async function compareDoors(
   [theirs, ours]: readonly [Load, Load],
   { name, rounds, atLeastUp, atLeastDown }: Aims,
@@ -184,7 +184,7 @@ async function timeList(s3: S3Client, bucket: string, query: string): Promise<nu
 const MOST_LIST_MS = 50;
 /** Folders of fillBucket(), of which `folder-1500/` is in the middle. */
 const FOLDERS = 2000;
-/** Each list with the delimiter that makes it, and the names after which its pages begin. */
+/** Each list with its delimiter, and the names after which its pages start. */
 const LISTS = {
   keys: { query: '', after: { beginning: '', middle: 'folder-1500/', end: 'folder-99/~' } },
   folders: { query: '&delimiter=%2F', after: { beginning: '', middle: 'folder-14' } },

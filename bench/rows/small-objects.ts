@@ -1,4 +1,4 @@
-/** 4 KiB objects over 32 connections: download, durable upload, and what the audit log adds. */
+/** 4 KiB objects over 32 connections: download, durable upload, and the cost of the audit log. */
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { Client } from '../../test/harness/client.ts';
@@ -100,7 +100,7 @@ function uploads(options: RunOptions): Promise<Row[]> {
   );
 }
 
-/** Fewer than the entries of an account that are stored one by one. */
+/** Fewer than the entries of an account that are stored individually. */
 const CALLS = 900;
 const ACCOUNTS = 3;
 const WITHOUT_AUDIT = new URL('../children/without-audit.ts', import.meta.url);

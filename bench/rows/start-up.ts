@@ -1,6 +1,6 @@
 /**
- * From the command to Ready: an empty data directory, and a full one after kill -9; and what a start and a
- * command of the operator cost of a processor, beside the least that Node costs.
+ * From the command to Ready: an empty data directory, and a full one after kill -9; and the processor time of
+ * a start and of an operator's command, beside the minimum of Node.
  */
 import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -83,7 +83,7 @@ function starts(options: RunOptions): Promise<Row[]> {
     fillBucket(process.dataDir, 'bench', { objects: OBJECTS });
     await process.start();
     for (let round = 0; round < rounds; round++) {
-      // So that the log has something that only the next start can bring into the database.
+      // So that only the next start can move some of the log into the database.
       await uploadObject(new Client(process.api, key), 'bench', randomBytes(4096));
       await process.crash();
       full.push(await timeStart(cloud));

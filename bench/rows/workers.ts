@@ -1,4 +1,6 @@
-/** Front nodes beside the host node (CLOUDLET_WORKERS), against one process on the same kind of stores. */
+/**
+ * Front nodes beside the host node (CLOUDLET_WORKERS), compared with one process on the same kind of stores.
+ */
 import { randomBytes } from 'node:crypto';
 import { Client } from '../../test/harness/client.ts';
 import { Cluster, noCluster } from '../../test/harness/cluster.ts';
@@ -33,7 +35,7 @@ const upload = ({ api, key }: Served, seconds: number) =>
     upload: { prefix: `run-${++runs}-`, bytes: BYTES },
   });
 
-/** Starts a cloud with so many workers beside it; it has a PostgreSQL and an S3 of its own. */
+/** Starts a cloud with this many workers; it has its own PostgreSQL and S3. */
 async function withWorkers<Result>(
   count: number,
   work: (served: Served) => Promise<Result>,
@@ -62,7 +64,7 @@ async function measured(count: number, { quick }: RunOptions): Promise<Row[]> {
     withWorkers(count, async (several) => {
       const rows: Row[] = [];
       for (const [name, load] of Object.entries({ download, upload })) {
-        // Each process compiles what it runs.
+        // Each process compiles the code that it runs.
         for (const served of [one, several, several]) await load(served, seconds);
         const rate = async (served: Served) => (await load(served, seconds)).requestsPerSecond;
         const { yardstick, ours } = await interleave(rounds, {
