@@ -59,7 +59,10 @@ export function completionScript(shell: Shell, commands: readonly Command[]): st
   return shell === 'bash' ? bash : `${ZSH_START}\n${bash}`;
 }
 
-/** zsh reads the functions of bash once it has its own, which a bare .zshrc does not start. */
+/**
+ * zsh supports bash's completion functions once its own completion is loaded, which a bare .zshrc does not
+ * do.
+ */
 const ZSH_START = `autoload -Uz compinit bashcompinit
 (( $+functions[compdef] )) || compinit
 bashcompinit`;

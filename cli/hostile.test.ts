@@ -1,6 +1,5 @@
 /**
- * The client against a cloud that lies: what it says reaches neither the terminal, nor a shell, nor other
- * folders.
+ * The client against a hostile cloud: its text reaches neither the terminal, nor a shell, nor other folders.
  */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -64,7 +63,7 @@ const json = (body: unknown, status = 200): Lie => {
     void response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
 };
 
-/** A page of a list whose ETags hold `mark`. */
+/** A page of a list whose ETags contain `mark`. */
 function listed(keys: readonly string[], mark = ''): string {
   const entries = keys.map((key) => {
     return `<Contents><Key>${encodeURIComponent(key)}</Key><Size>4</Size><ETag>"e${mark}"</ETag></Contents>`;
@@ -208,7 +207,7 @@ test('a download has the length that was told', async () => {
   assert.equal(code, 1);
   assert.match(err, /does not have the length/);
   assert.ok(!readdirSync(home).includes('here'));
-  // Killed in the middle, and then an endpoint that knows no ranges: it begins anew.
+  // Killed in the middle, and then an endpoint without ranges: it starts again.
   const of = createHash('sha256').update(['b', 'a', '', 'e', 'here'].join('\0')).digest('hex');
   writeFileSync(join(home, `.cloudlet-${of.slice(0, 16)}.part`), 'te');
   lie = (_, response) => void response.writeHead(200, { etag: '"e"', 'content-length': '4' }).end('text');
@@ -265,7 +264,7 @@ test('no name leads through a link out of the target, and a foretold link is not
   mkdirSync(outside);
   mkdirSync(join(home, 'in'));
   symlinkSync(outside, join(home, 'in/dir'));
-  // Somebody who shares the folder knows under which name the bytes are put first.
+  // Another user of the folder knows the temporary name of the file.
   const of = createHash('sha256').update(['b', 'foretold', '', 'e', 'in/foretold'].join('\0')).digest('hex');
   symlinkSync(join(outside, 'stolen'), join(home, 'in', `.cloudlet-${of.slice(0, 16)}.part`));
   lie = (request, response) => {
@@ -324,7 +323,7 @@ test('what a cloud says of a database is no option of its client', async () => {
   const before = process.env['PATH'];
   process.env['PATH'] = `${folder}:${before}`;
   const clientOf = (...programs: string[]) => installedClient({ client: { programs, package: 'p' } });
-  // A program that the cloud names and this client does not know is never run.
+  // A program named by the cloud that this client does not know is never run.
   for (const program of ['sh', 'constructor', `${folder}/mariadb`])
     assert.equal(clientOf(program), undefined);
   const client = clientOf('sh', 'mariadb');

@@ -85,7 +85,7 @@ export function helpFor(topics: readonly Topic[], words: readonly string[]): str
   const names = commands.map(({ name }) => name);
   const one = group.length > 0 ? undefined : nearest(first, names);
   const guess = one ?? nearest(words.slice(0, 2).join(' '), names);
-  // A path is no part of a command.
+  // A path is not part of a command.
   const count = one === undefined && !/[/:]/.test(words[1] ?? '') ? 2 : 1;
   const typed = words.slice(0, count).join(' ');
   const meant = guess === undefined ? '' : `; did you mean "${guess}"?`;

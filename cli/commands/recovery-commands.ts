@@ -12,7 +12,10 @@ const findPoint = (cloud: Cloud, word: string) => cloud.getRecoveryPoint(word);
 const isWorking = ({ state, verifying_percent }: RecoveryPoint) =>
   state === 'creating' || verifying_percent !== null;
 
-/** Prints the point, after its work has ended if waiting; a point that cannot be restored is a failure. */
+/**
+ * Prints the point, when waiting after its work has ended; a point that cannot be restored counts as a
+ * failure.
+ */
 async function tell(begun: RecoveryPoint, { output, options, session }: Invocation) {
   let point = begun;
   const { cloud } = session();

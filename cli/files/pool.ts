@@ -8,7 +8,7 @@ export class Pool {
     this.#size = size;
   }
 
-  /** The result of `work`, when its turn has come. */
+  /** Runs `work` when a slot is free, and returns its result. */
   async run<T>(work: () => Promise<T>): Promise<T> {
     if (this.#running >= this.#size) await new Promise<void>((resolve) => this.#waiting.push(resolve));
     else this.#running += 1;

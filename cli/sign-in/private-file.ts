@@ -25,7 +25,7 @@ export function readPrivateFile(path: string): string | undefined {
   try {
     file = openSync(path, 'r');
   } catch (error) {
-    // A home such as /dev/null is no folder.
+    // A home such as /dev/null is not a folder.
     if (['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '')) return undefined;
     throw error;
   }

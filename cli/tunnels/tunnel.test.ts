@@ -12,7 +12,7 @@ import { carry, join, openSocket } from './tunnel.ts';
 
 const GUID = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11';
 
-/** Opens a WebSocket at a server that says this as its answer to the upgrade. */
+/** Opens a WebSocket to a server with this answer to the upgrade. */
 async function opened(t: TestContext, more: Uint8Array, then = (socket: Duplex) => void socket.end()) {
   const server = createServer().on('upgrade', (request, socket) => {
     const accept = createHash('sha1')
@@ -35,7 +35,7 @@ test('bytes that come with the answer to the upgrade are not lost', async (t) =>
   // The banner as a binary frame, an empty text frame, and a close frame of code 1000.
   const banner = Buffer.concat([Buffer.from([0x82, 6]), Buffer.from('SSH-2\n')]);
   const socket = await opened(t, Buffer.concat([banner, Buffer.from([0x81, 0, 0x88, 2, 0x03, 0xe8])]));
-  // Whoever joins may have something to do first.
+  // The other side may have something to do first.
   await new Promise((resolve) => setTimeout(resolve, 20));
   const [input, output] = [new PassThrough(), new PassThrough()];
   const joined = join(socket, { input, output });
