@@ -10,7 +10,7 @@ export function Mark({ name }: { name: string }) {
   return (
     <span
       className={classes.mark}
-      // Not a text of the page: it would be read and copied with the name.
+      // Not text of the page: it would be read aloud and copied with the name.
       data-letters={letters.slice(0, 1).toUpperCase() + letters.slice(1).toLowerCase()}
       style={{ background: COLOURS[colourOf(name)] }}
       aria-hidden

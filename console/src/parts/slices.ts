@@ -1,9 +1,11 @@
-/** Long work of a page in slices, so that no input waits for the whole of it. */
+/** Long work of a page in slices, so that no input waits for all of it. */
 
 /** Work that pauses wherever it may be interrupted. */
 export type Work<Result> = Generator<undefined, Result, void>;
 
-/** Input that comes meanwhile waits for one slice and what it is worth to draw: less than 50 ms in all. */
+/**
+ * Input that arrives meanwhile waits for one slice and the drawing that it causes: less than 50 ms in all.
+ */
 const SLICE_MS = 8;
 
 export function atOnce<Result>(work: Work<Result>): Result {

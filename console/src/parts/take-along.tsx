@@ -6,7 +6,7 @@ import { type DownloadTarget, useDownload } from './commands/download.ts';
 
 const words = text.account.takeAlong;
 
-/** `id`: another account, for an administrator; without, one's own. */
+/** `id`: another account, for an administrator; default: the caller's own. */
 export function exportTarget(id: number | undefined, disks: boolean): DownloadTarget {
   const query = disks ? { disks } : {};
   return id === undefined ? ['exportAccount', [], query] : ['adminExportAccount', [id], query];

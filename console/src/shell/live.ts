@@ -53,8 +53,8 @@ function sync(): void {
 }
 
 /**
- * Whether the cloud is gone, or only this connection, or the session: found out by repeated calls.
- * Only the latest counts, because an earlier one may succeed although the network has failed since.
+ * Whether the cloud is gone, or only this connection, or the session: determined by repeated calls. Only the
+ * latest counts, because an earlier one may succeed although the network has failed since.
  */
 async function lost(): Promise<void> {
   if (live.get() === 'connected') {

@@ -1,4 +1,4 @@
-/** A second language is one object: one with a text missing, or with a wrong one, does not compile. */
+/** A second language is one object: with a missing or wrong text it does not compile. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { en } from './en/en.ts';

@@ -3,10 +3,10 @@
 const HOUR_MS = 3_600_000;
 
 /**
- * Credits at the end of the month (UTC) of `now` (ms) if the use stays as it is.
+ * Credits at the end of the month (UTC) of `now` (ms) if usage stays the same.
  *
  * @param cost credits of this month up to `asOf` (ms)
- * @param perHour credits that the present use costs
+ * @param perHour credits per hour at the current usage
  */
 export function costAtMonthEnd(cost: number, perHour: number, { asOf, now = Date.now() }: Moments): number {
   const today = new Date(now);

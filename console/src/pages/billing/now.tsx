@@ -117,7 +117,7 @@ function Limits({ plan, quotas }: Quotas) {
   );
 }
 
-/** Whole percent: a share as small as 4e-9 is no value of ARIA. */
+/** Whole percent: a share as small as 4e-9 is not a valid ARIA value. */
 function shareOf(used: number, limit: number): number {
   return limit === 0 ? 100 : Math.round((used / limit) * 100);
 }
@@ -136,7 +136,7 @@ function Limit({ name, used, limit }: { name: Bound } & Quotas['quotas'][Bound])
   );
 }
 
-/** Forecast of the balance if everything in use stays in use. */
+/** Forecast of the balance at the current usage. */
 const DAY_SECONDS = 86_400;
 /** A chart of years would show a flat line. */
 const SHOWN_DAYS = 90;

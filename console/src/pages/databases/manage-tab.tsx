@@ -41,7 +41,7 @@ export function ManageTab({ database, engine }: { database: Database; engine: Da
   );
 }
 
-/** The way out when its sessions hold all of its server. */
+/** A way out when its sessions occupy the whole server. */
 function RestartPart({ database: { database_id: id }, isShared }: { database: Database; isShared: boolean }) {
   const [isAsked, setAsked] = useState(false);
   const restart = useMutation({

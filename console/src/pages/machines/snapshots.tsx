@@ -1,4 +1,4 @@
-/** Snapshots of a machine: made, put back, deleted. */
+/** Snapshots of a machine: create, restore, delete. */
 import { CameraIcon } from '@heroicons/react/24/outline';
 import { Button, Group, Stack, Text, TextInput, Title } from '@mantine/core';
 import { useMutation, useQuery } from '@tanstack/react-query';

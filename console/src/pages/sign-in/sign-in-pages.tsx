@@ -1,4 +1,4 @@
-/** The pages before one is signed in: sign in and sign up. */
+/** The pages for users who are not signed in: sign in and sign up. */
 
 import { QuestionMarkCircleIcon } from '@heroicons/react/24/outline';
 import { Alert, Code, Paper, Stack, Text, Title } from '@mantine/core';

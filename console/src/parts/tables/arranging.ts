@@ -12,7 +12,7 @@ const collator = new Intl.Collator(readerLocales, { numeric: true });
 
 export interface Listed<Row> {
   readonly columns: readonly SortedColumn<Row>[];
-  /** The text that the filter looks in. */
+  /** The text that the filter searches. */
   readonly textOf: (row: Row) => string;
 }
 

@@ -45,7 +45,9 @@ interface DataTableProps<Row> {
   /** Makes the headings of columns with a value and an id buttons. */
   readonly onSort?: (id: string) => void;
   readonly boxes?: Boxes<Row> | undefined;
-  /** Rows of the whole list, of which these are the first. Given: each says its number. */
+  /**
+   * Number of rows of the whole list, of which these are the first; if given, each row announces its number.
+   */
   readonly rowCount?: number;
 }
 
@@ -112,7 +114,7 @@ interface BodyRowProps<Row> {
   readonly onChoose: Boxes<Row>['onChoose'] | undefined;
 }
 
-/** Drawn again only when it changes: a list has hundreds. */
+/** Rendered again only when it changes: a list has hundreds of rows. */
 const BodyRow = memo(function BodyRow<Row>(props: BodyRowProps<Row>) {
   const { row, rowIndex, columns, isBold, opened, box, isChosen, onChoose } = props;
   return (

@@ -9,9 +9,9 @@ import { type ListView, sortedBy } from './list-view.ts';
 import { useArranged } from './use-arranged.ts';
 import { useListKeys } from './use-list-keys.ts';
 
-/** Rows at first, and more with each press: a table of thousands would hold the page up. */
+/** Rows at first, and more with each press: a table of thousands would block the page. */
 const PAGE_ROWS = 200;
-/** Rows that are drawn at once: more follow by as many, between what the reader does. */
+/** Rows rendered at once; more follow in batches of this size between user actions. */
 const DRAWN_ROWS = 16;
 
 interface ManyRows<Row> {
@@ -30,7 +30,7 @@ interface ListTableProps<Row> {
   readonly rows: readonly Row[];
   readonly keyOf: (row: Row) => Key;
   readonly nameOf: (row: Row) => string;
-  /** The text that the filter looks in. */
+  /** The text that the filter searches. */
   readonly textOf: (row: Row) => string;
   readonly view: ListView;
   readonly onView: (view: ListView) => void;
@@ -155,7 +155,7 @@ function useKeys<Row>(table: RefObject<HTMLDivElement | null>, targets: KeyTarge
   });
 }
 
-/** Rows of `count` to draw now; grows by itself, and begins again with another view. */
+/** Number of the `count` rows to render now; grows by itself, and restarts with another view. */
 function useDrawn(count: number, key: string): number {
   const [{ rows, of }, setDrawn] = useState({ rows: DRAWN_ROWS, of: key });
   const drawn = of === key ? rows : DRAWN_ROWS;

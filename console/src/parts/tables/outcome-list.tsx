@@ -15,7 +15,9 @@ interface OutcomeListProps<Item> {
   readonly before?: (item: Item) => ReactNode;
 }
 
-/** Thousands of lines would hold the page up. */
+/**
+ * Number of rows of the whole list, of which these are the first; if given, each row announces its number.
+ */
 const MOST_LINES = 200;
 
 export function OutcomeList<Item>(props: OutcomeListProps<Item>) {
@@ -59,7 +61,7 @@ export function OutcomeList<Item>(props: OutcomeListProps<Item>) {
   );
 }
 
-/** The most that are shown: those that were refused before others. */
+/** At most as many as are shown: refused ones first. */
 function refusedFirst<Item>({ items, keyOf, outcomes }: OutcomeListProps<Item>): readonly Item[] {
   const isRefused = (item: Item) => typeof outcomes.get(keyOf(item)) === 'object';
   const refused = items.filter(isRefused).slice(0, MOST_LINES);

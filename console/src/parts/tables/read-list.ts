@@ -1,7 +1,7 @@
 /** All rows of a list, for lists that may have ten thousand. */
 
 interface Read<Row> {
-  /** What was read before. */
+  /** The rows read before. */
   readonly former: readonly Row[] | undefined;
   readonly keyOf: (row: Row) => string;
   /** TanStack's `replaceEqualDeep`: gives the former row when the next one equals it. */
@@ -9,7 +9,7 @@ interface Read<Row> {
 }
 
 /**
- * Rows that did not change are the same objects as before, so that nothing of them is drawn again. They are
+ * Rows that did not change are the same objects as before, so that they are not rendered again. They are
  * compared page by page as these arrive, and not all at once by the query itself, which needs
  * `structuralSharing: false`.
  */

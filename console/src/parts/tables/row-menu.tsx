@@ -1,4 +1,4 @@
-/** The menu of a row, made once somebody opens it: hundreds of them would hold the page up. */
+/** The menu of a row, rendered when it is opened: hundreds of menus would block the page. */
 import { EllipsisHorizontalIcon } from '@heroicons/react/24/outline';
 import { ActionIcon } from '@mantine/core';
 import { type ComponentProps, type ReactElement, type ReactNode, useEffect, useRef, useState } from 'react';

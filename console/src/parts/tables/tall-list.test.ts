@@ -7,7 +7,7 @@ const ROW_PX = 44;
 const WINDOW_PX = 900;
 const MILLION_PX = 1_000_000 * ROW_PX;
 
-/** A window over a list: what a browser does with it. */
+/** A viewport over a list, like a browser. */
 class Page {
   readonly position = new TallPosition();
   readonly listPx: number;
@@ -34,7 +34,7 @@ class Page {
 }
 
 const heights = fc.integer({ min: 0, max: 1e9 });
-/** Shares of the way of the scroll bar. */
+/** Fractions of the range of the scroll bar. */
 const share = fc.double({ min: 0, max: 1, noNaN: true });
 
 test('what browsers can draw is not changed', () => {

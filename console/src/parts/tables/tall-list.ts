@@ -41,7 +41,9 @@ export class TallPosition {
     return this.#px - this.#at;
   }
 
-  /** The window was scrolled to `px` of the element; ways of up to `shortPx` move the list by as much. */
+  /**
+   * The window was scrolled to `px` of the element; distances of up to `shortPx` move the list by as much.
+   */
   scrolled(px: number, { listPx, shortPx }: { listPx: number; shortPx: number }): void {
     const way = px - this.#px;
     const isShort = Math.abs(way) <= shortPx;

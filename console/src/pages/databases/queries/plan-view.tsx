@@ -1,4 +1,4 @@
-/** The plan of a statement, as a tree: the longest bar has what takes most of its time or cost. */
+/** The plan of a statement, as a tree: the longest bar marks the step with most of its time or cost. */
 import { Button, Group, Stack, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';

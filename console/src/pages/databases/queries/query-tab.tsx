@@ -156,7 +156,7 @@ function Editor(props: OneEditorProps) {
   );
 }
 
-/** null: the command is no JSON. */
+/** null: the command is not JSON. */
 type Explained = { readonly asked: Pick<DatabaseQuery, 'statement' | 'command'> | null };
 
 function explainedOf(grammar: Grammar, statement: string): Explained {

@@ -117,7 +117,7 @@ function MenuCell({ entry, label, onAct }: FileCellsProps) {
   );
 }
 
-/** Without the work of Mantine's, which shows while one scrolls. */
+/** Cheaper than Mantine's icon, whose cost is noticeable while scrolling. */
 const dots = (props: ComponentProps<'button'>) => (
   <button type="button" {...props} className={classes.more}>
     <EllipsisHorizontalIcon width={20} aria-hidden />

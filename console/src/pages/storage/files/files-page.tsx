@@ -48,7 +48,7 @@ export function FilesPage() {
   const { sort, order = 'asc' } = search;
   const isByName = sort === undefined && find === '' && !deleted;
   const isWhole = isByName && !hasNextPage && (read?.pages.length ?? 0) <= ORDERED_PAGES;
-  // A folder of a thousand is read completely, to be sorted.
+  // A folder of a thousand entries is read completely, so that it can be sorted.
   const isShort = isByName && hasNextPage && (read?.pages.length ?? 0) < ORDERED_PAGES;
   useEffect(() => {
     if (isShort && !isFetching) void fetchNextPage();

@@ -1,4 +1,7 @@
-/** Each setting of a bucket: its section, its form and what it says when set. One without is a type error. */
+/**
+ * Each setting of a bucket: its section, its form and what it says when set. A setting without an entry is a
+ * type error.
+ */
 import { Stack } from '@mantine/core';
 import type { ComponentType } from 'react';
 import type { BucketSettings } from '../../../../../sdk/index.ts';

@@ -54,7 +54,7 @@ function rowsOf(text: string, delimiter: string, most: number): string[][] {
     }
     if (text[at] === '\r') at++;
     if (text[at] === '\n') at++;
-    // A blank line is no row.
+    // A blank line is not a row.
     if (row.length > 1 || row[0] !== '') rows.push(row);
     row = [];
   }

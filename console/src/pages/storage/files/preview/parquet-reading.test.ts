@@ -13,7 +13,7 @@ const compressors = {
 
 const written = (options: Options) => new Uint8Array(parquetWriteBuffer({ compressors, ...options }));
 
-/** The table, and the bytes that were asked for. */
+/** The table, and the requested bytes. */
 async function tableOf(bytes: Uint8Array) {
   let readBytes = 0;
   const table = await readParquet({
