@@ -100,7 +100,7 @@ test('no text is read otherwise than SQLite reads it', () => {
         } catch {
           continue;
         }
-        // It has as many parameters as SQLite counts, and not one more: SQLite refuses a value too many.
+        // It has exactly as many parameters as SQLite counts: SQLite refuses an extra value.
         const positional = params.filter((name) => name == null || name.startsWith('?'));
         const names = params.filter((name) => name != null && !name.startsWith('?'));
         const named = Object.fromEntries(names.map((name) => [name, 1]));

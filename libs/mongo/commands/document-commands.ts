@@ -121,14 +121,14 @@ export class DocumentDatabase {
   }
 
   /**
-   * The reply to a command, which `decodeCommand` made of an OP_MSG; `encodeReply` makes it bytes. Never
-   * throws for what a client sent: such a reply has `ok: 0`, or `writeErrors`. A command of any other
-   * database than `databaseName` is refused. What was written is whole after a crash of this process at
-   * once; the answer must wait for `durable()`, or a power cut may lose it.
+   * The reply to a command that `decodeCommand` created from an OP_MSG; `encodeReply` encodes it. Never
+   * throws for invalid input of a client: the reply then has `ok: 0`, or `writeErrors`. Refuses commands for
+   * databases other than `databaseName`. Writes survive a crash of this process at once; the response must
+   * wait for `durable()`, or a power failure may lose them.
    *
-   * It holds the process until it is done. Its time is checked as it goes on (command-time.ts): of what takes
-   * long without looking the caller keeps the time, and kills the process. Throws what is no fault of the
-   * client: then the process must end.
+   * Blocks the process until it is done. The command checks its own time limit (command-time.ts); for work
+   * that does not check it, the caller measures the time and kills the process. Throws errors that the client
+   * did not cause: then the process must end.
    */
   run(command: Document, context: CommandContext): Document {
     try {

@@ -27,7 +27,7 @@ function places(t: TestContext): TestDocuments {
   return documents;
 }
 
-/** The names of a plan's stages, the outermost first. */
+/** The names of a plan's stages, outermost first. */
 function stagesOf(plan: Document | undefined): string[] {
   return plan === undefined ? [] : [plan.stage, ...stagesOf(plan.inputStage)];
 }

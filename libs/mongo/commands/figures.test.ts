@@ -1,4 +1,4 @@
-/** Figures as the manual's pages on dbStats, collStats, $collStats and $indexStats have them. */
+/** Figures as described in the manual's pages on dbStats, collStats, $collStats and $indexStats. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Document, Long } from 'bson';

@@ -84,7 +84,7 @@ const COUNTED: Readonly<Record<string, string>> = {
   getMore: 'getmore',
 };
 
-/** Maximum indexes with usage counters; beyond, counting starts over. */
+/** Maximum indexes with usage counters; above it, counting starts over. */
 const MAX_COUNTED = 20_000;
 
 /** Counts commands and index uses of one database since its process started. */
@@ -103,7 +103,7 @@ export class OperationCounters {
     this.#since = new Date(clock.now());
   }
 
-  /** An index that is new. */
+  /** Begins to count the uses of a new index. */
   begin({ uuid }: Collection, name: string): void {
     if (this.#uses.size >= MAX_COUNTED) this.#uses.clear();
     this.#uses.set(`${uuid}/${name}`, { ops: 0, since: new Date(this.#clock.now()) });

@@ -7,7 +7,7 @@ import { CommandError } from '../command-error.ts';
 import { TestDocuments } from '../testing/document-database.ts';
 import { decodeCommand, encodeReply } from '../values/bson-documents.ts';
 
-/** Commands that work; what is not expected is put anywhere in them. */
+/** Valid commands; unexpected values are put anywhere in them. */
 const COMMANDS: readonly Document[] = [
   {
     find: 'a',
@@ -257,7 +257,7 @@ test('any field of any command may be anything: the answer is a reply, and the d
         const decoded = decodeCommand(serialize({ ...(command as Document), $db: 'shop' }));
         reply = documents.database.run(decoded, { readOnly: false });
       } catch (error) {
-        // What cannot be read as a command is refused before it runs.
+        // Input that is not a valid command is refused before it runs.
         assert.ok(error instanceof CommandError, String(error));
         return;
       }
@@ -274,7 +274,7 @@ test('any field of any command may be anything: the answer is a reply, and the d
 test('a database has 10,000 collections and indexes at most, and is dropped with all of them', (t) => {
   const documents = new TestDocuments(t);
   const made = (index: number) => documents.codeOf({ create: `c${index}` });
-  // The first 9,000 by the store itself: a command for each takes a minute.
+  // The first 9,000 directly in the store: with a command for each it takes a minute.
   documents.database.close();
   const file = new DatabaseSync(documents.file);
   file.exec(`BEGIN; WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 9998)

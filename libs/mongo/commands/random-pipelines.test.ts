@@ -1,5 +1,5 @@
 /**
- * Random pipelines, held against a plain model: as they are, cut in two by a view, with indexes and without.
+ * Random pipelines, compared with a plain model: unchanged, split in two by a view, with and without indexes.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -115,12 +115,12 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   }),
 );
 
-/** Fields in one order, all through. */
+/** Fields in one order everywhere. */
 const told = (document: Document) =>
   JSON.stringify(document, (_, value) =>
     value?.constructor === Object ? Object.fromEntries(Object.entries(value).sort()) : value,
   );
-/** Groups come in any order, and what stands after one of them too. */
+/** Groups are returned in any order, and so are the results of a later stage. */
 const inOrder = (documents: Document[]) => documents.map(told).sort();
 
 test('a pipeline does the same in one piece and through a view, by an index and without', (t) => {
@@ -140,7 +140,7 @@ test('a pipeline does the same in one piece and through a view, by an index and 
         documents.run({ createIndexes: 'a', indexes });
         documents.run({ create: 'b' });
         if (stored.length > 0) for (const name of ['a', 'b']) documents.insert(name, ...stored);
-        // Without a sort the order is anybody's, by an index another one, so nothing may be cut off by it.
+        // Without a sort the order is undefined, and differs with an index, so no limit may depend on it.
         let isSorted = false;
         for (const { stage } of steps) {
           fc.pre(isSorted || !('$skip' in stage || '$limit' in stage));

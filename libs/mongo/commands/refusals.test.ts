@@ -1,4 +1,4 @@
-/** Common mistakes, and the codes by which a server of MongoDB 7.0 refuses them. */
+/** Common mistakes, and the codes of MongoDB 7.0 for them. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Document } from 'bson';

@@ -1,4 +1,4 @@
-/** The Stable API, by its page in the manual. */
+/** The Stable API, according to its page in the manual. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Document } from 'bson';

@@ -1,14 +1,13 @@
 /**
- * Commands that would take long with a single document end by themselves. The clock goes on by a millisecond
- * each time that it is read: so it tells whether a command looks at it often enough, and not how fast the
- * machine is.
+ * Slow commands on a single document end by themselves. The clock advances by a millisecond each time it is
+ * read: this shows whether a command reads it often enough, independent of the speed of the host.
  */
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
 import type { Document } from 'bson';
 import { TestDocuments } from '../testing/document-database.ts';
 
-/** Milliseconds, in each of which a machine does about ten thousand steps. */
+/** Milliseconds; in each, a host does about ten thousand steps. */
 const LOOKS = 40;
 
 function documentsOf(t: TestContext): TestDocuments {
@@ -26,7 +25,10 @@ const words = (count: number) =>
     .map((i) => (i * 7919).toString(36))
     .join(' ');
 
-/** A closed ring of so many corners around 0, 0; `teeth`: each second one farther out by this part. */
+/**
+ * A closed ring of this many corners around 0, 0; `teeth`: every second corner is farther out by this
+ * fraction.
+ */
 function ring(corners: number, teeth = 0, size = 20): number[][] {
   const points = numbers(corners).map((i) => {
     const [angle, radius] = [(2 * Math.PI * i) / corners, size * (1 + teeth * (i % 2))];

@@ -1,11 +1,11 @@
-/** Transactions, by the manual's pages on them and by the drivers' specification of transactions. */
+/** Transactions, according to the manual's pages on them and the drivers' specification of transactions. */
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
 import { Binary, type Document, Long } from 'bson';
 import { waits } from '../storage/cursors.ts';
 import { TestDocuments } from '../testing/document-database.ts';
 
-/** A session as drivers have it. */
+/** A session as in drivers. */
 class Session {
   readonly #documents: TestDocuments;
   readonly #lsid: Document;

@@ -110,7 +110,7 @@ describe('the examples of the manual', () => {
     ]);
     assert.equal(more.length, 0);
     assert.equal(found?.name, 'Sara D. Roosevelt Park');
-    // The figure of the manual's page.
+    // The figure from the manual's page.
     assert.ok(Math.abs(found.dist.calculated - 0.9539931676365992) < 1e-6, String(found.dist.calculated));
     assert.deepEqual(found.dist.location, PLACES[1]?.location);
     const miles = {

@@ -6,7 +6,7 @@ import { angleBetween, angleToArc, Ring, TOUCH, type Vector, vectorOf } from './
 
 const RUNS = process.env.FAULTS === 'full' ? 20_000 : 1000;
 
-/** Whole numbers of which many are near each other; 2⁵¹ of them are one. */
+/** Whole numbers, many of them close together; 2⁵¹ of them are one. */
 const whole = fc.oneof(
   fc.integer({ min: -2, max: 2 }),
   fc.bigInt({ min: -(2n ** 50n), max: 2n ** 50n }).map(Number),
@@ -17,7 +17,7 @@ const corner = fc.tuple(whole, whole, whole);
 test('the side of a great circle is that of the determinant, however near to it a point is', () => {
   const sum = (a: readonly number[], b: readonly number[], times: number) =>
     a.map((each, i) => Math.trunc(each / 8) + times * Math.trunc((b[i] as number) / 8));
-  // The third is often on the plane of the others, or beside it by the smallest step.
+  // The third is often on the plane of the others, or next to it by the smallest step.
   const triple = fc
     .tuple(corner, corner, corner, fc.constantFrom(0, 1, 2, 3), fc.tuple(fc.nat(1), fc.nat(1), fc.nat(1)))
     .map(([a, b, c, times, off]) => {

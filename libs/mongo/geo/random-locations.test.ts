@@ -65,7 +65,7 @@ const geometry: fc.Arbitrary<Document> = fc.oneof(
 const collection = fc
   .array(geometry, { minLength: 1, maxLength: 3 })
   .map((geometries) => ({ type: 'GeometryCollection', geometries }));
-/** Locations as documents have them: of GeoJSON, pairs, documents of two numbers, and lists of these. */
+/** Locations as in documents: GeoJSON, pairs, documents of two numbers, and lists of these. */
 const shape: fc.Arbitrary<unknown> = fc.oneof(
   geometry,
   collection,
@@ -87,7 +87,7 @@ const region: fc.Arbitrary<Document> = fc.oneof(
   star.map((ring) => ({ $geoWithin: { $polygon: ring(1) } })),
 );
 
-/** Points of a region's first ring: its corners, and what lies between two of them. */
+/** Points of a region's first ring: its corners, and points between two of them. */
 function edgePoints(regions: readonly Document[]): Coordinates[] {
   const geometries = regions.flatMap((each) => Object.values(each).map(({ $geometry }) => $geometry));
   const rings: Coordinates[][] = geometries.flatMap((each) =>
@@ -139,7 +139,7 @@ describe('over random locations', () => {
           indexed(documents, 'plane', { key: { loc: '2d' } });
           const inPlane = new Set<unknown>();
           [...shapes, ...edgePoints(regions)].forEach((loc, _id) => {
-            // A shape that is none, as a ring that crosses itself, is in neither.
+            // An invalid shape, such as a ring that crosses itself, is in neither.
             const { writeErrors } = documents.ask({ insert: 'sphere', documents: [{ _id, loc }] });
             if (writeErrors) {
               assert.equal(writeErrors[0].code, 16755);
@@ -188,7 +188,7 @@ describe('over random locations', () => {
         (pairs, from, $maxDistance) => {
           documents.run({ drop: 'places' });
           indexed(documents, 'places', { key: { loc: '2dsphere' } });
-          // More documents than are read at once, far away.
+          // More documents than one read returns, far away.
           documents.insert('places', ...pairs.map((loc, _id) => ({ _id, loc })));
           documents.insert(
             'places',

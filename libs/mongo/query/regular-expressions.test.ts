@@ -8,7 +8,7 @@ import { compileRegex } from './regular-expressions.ts';
 const A = 'a'.repeat(30);
 
 describe('a regular expression', () => {
-  // Each would take minutes, or for ever.
+  // Each would take minutes, or forever.
   for (const [pattern, text] of [
     ['^(a*){30}$', `${A}b`],
     ['^(a|a|a|a)*$', `${'a'.repeat(19)}b`],

@@ -1,4 +1,4 @@
-/** Expressions that mingo has not: sizes in bytes, places in texts, and parts of timestamps. */
+/** Expressions that mingo lacks: sizes in bytes, positions in texts, and parts of timestamps. */
 import { Binary, calculateObjectSize, Long, Timestamp } from 'bson';
 import { CommandError } from '../command-error.ts';
 import { isDocument } from '../values/field-paths.ts';

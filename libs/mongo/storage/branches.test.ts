@@ -1,4 +1,7 @@
-/** `$or` and regular expressions by indexes, by the manual's pages on `$or`, `$regex` and explain results. */
+/**
+ * `$or` and regular expressions with indexes, according to the manual's pages on `$or`, `$regex` and explain
+ * results.
+ */
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
 import { BSONRegExp, type Document } from 'bson';
@@ -31,7 +34,7 @@ interface Read {
   readonly ids: unknown[];
 }
 
-/** How a filter is read; what it finds is what a scan of all documents finds. */
+/** The plan of a filter; its results are those of a scan of all documents. */
 function readOf(documents: TestDocuments, filter: Document, more: Document = {}): Read {
   const found = documents.run({ explain: { find: 'c', filter, ...more }, verbosity: 'executionStats' });
   const ids = documents.ids('c', filter, more);

@@ -10,7 +10,7 @@ import { Tail } from './tail.ts';
 const FIRST_BATCH = 101;
 const MAX_BATCH_BYTES = 16 * 2 ** 20;
 const IDLE_MS = 10 * 60_000;
-/** Maximum cursors; beyond, the one idle longest is closed. */
+/** Maximum cursors; above it, the one idle longest is closed. */
 const MAX_CURSORS = 1000;
 /** Maximum bytes of buffered results, of all cursors together. */
 const MAX_HELD_BYTES = 100 * 2 ** 20;

@@ -50,7 +50,7 @@ const INDEXES: readonly Document[] = [
   { key: { a: 1 }, name: 'a2', collation: { locale: 'en', strength: 2 } },
   { key: { b: -1, 'c.d': 1 }, name: 'bc1', collation: { locale: 'en', strength: 1 } },
 ];
-/** Some queries have one of an index, some one of none. */
+/** Some queries use a field of an index, some none. */
 const collation = fc.constantFrom<Document>(
   {},
   {},
@@ -272,7 +272,7 @@ describe('collections', () => {
   test('capped ones lose their oldest documents, by number and by bytes', (t) => {
     const documents = new TestDocuments(t);
     const options = { capped: true, size: 4096, max: 3 };
-    // A server has at least 4 KiB, and else multiples of 256 bytes.
+    // A server has at least 4 KiB, and otherwise multiples of 256 bytes.
     documents.run({ create: 'log', ...options, size: 1 });
     documents.run({ createIndexes: 'log', indexes: [{ key: { n: 1 }, name: 'n', unique: true }] });
     const text = 'x'.repeat(100);

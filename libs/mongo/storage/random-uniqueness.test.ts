@@ -1,4 +1,7 @@
-/** Random writes to collections with one unique index, held against the keys of a document by the manual. */
+/**
+ * Random writes to collections with one unique index, compared with the keys of a document according to the
+ * manual.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Document } from 'bson';
@@ -23,7 +26,7 @@ const elements = (list: readonly number[] | undefined) =>
   list === undefined ? [null] : list.length === 0 ? ['none'] : [...new Set(list)];
 const folded = new Intl.Collator('en', { sensitivity: 'accent' });
 const TEXTS = ['a', 'A', 'á', 'b'] as const;
-/** The first text that is the same in the collation. */
+/** The first text that is equal in the collation. */
 const fold = (text: string) => TEXTS.find((each) => folded.compare(each, text) === 0);
 
 const UNIQUE: readonly Unique[] = [
@@ -58,7 +61,7 @@ const write = fc.record({
   fields,
 });
 
-/** The collection as the model has it: documents by their `_id`. */
+/** The collection in the model: documents by their `_id`. */
 class Model {
   readonly #unique: Unique;
   readonly items = new Map<number, Fields>();
@@ -72,7 +75,7 @@ class Model {
     return this.#unique.keysOf(fields).map((key) => JSON.stringify(key));
   }
 
-  /** Whether such a document may stand under an `_id`. */
+  /** Whether such a document may have an `_id`. */
   takes(id: number, fields: Fields): boolean {
     if (!this.isIndexed) return true;
     const keys = new Set(this.#keys(fields));

@@ -149,7 +149,7 @@ test('collMod changes when an index expires, and hides it from queries', (t) => 
   assert.equal(documents.codeOf({ collMod: 'log', index: { name: 'at' } }), 72);
 });
 
-/** A schema, values that keep it, and values that do not. */
+/** A schema, values that match it, and values that do not. */
 const SCHEMAS: readonly (readonly [Document, readonly unknown[], readonly unknown[]])[] = [
   [{ bsonType: 'number' }, [1, 1.5, Long.fromNumber(1), Decimal128.fromString('1')], ['1', null]],
   [{ type: ['string', 'boolean'] }, ['a', true], [1, null, {}]],

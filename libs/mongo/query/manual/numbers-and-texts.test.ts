@@ -14,7 +14,7 @@ import {
 
 const double = (number: number) => new Double(number);
 const literal = (value: unknown) => ({ $literal: value });
-/** A linter takes a literal with such a field for a promise. */
+/** A linter considers a literal with such a field a promise. */
 const then = (fields: object, result: unknown) =>
   Object.assign({ ...fields }, Object.fromEntries([['then', result]]));
 

@@ -83,7 +83,7 @@ function placesAround({ length }: readonly Document[], low: number | null, high:
 
 interface Range {
   readonly path: string;
-  /** Null: of numbers. */
+  /** null: the bounds are numbers without a unit. */
   readonly unitMs: number | null;
   readonly low: number | null;
   readonly high: number | null;

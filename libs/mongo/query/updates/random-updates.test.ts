@@ -1,4 +1,4 @@
-/** Random updates of random documents, held against what the manual says of each operator. */
+/** Random updates of random documents, compared with the manual's text about each operator. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Document } from 'bson';
@@ -14,7 +14,7 @@ interface Item {
   readonly o?: { readonly a?: number; readonly b?: number };
 }
 
-/** An update, and the document that it makes; null: it is refused. */
+/** An update, and the resulting document; null: it is refused. */
 interface Change {
   readonly u: Document;
   readonly arrayFilters?: readonly Document[];
@@ -34,7 +34,7 @@ const item: fc.Arbitrary<Item> = fc.record(
   { requiredKeys: [] },
 );
 
-/** Arithmetic refuses null, and takes a missing field for its start. */
+/** Arithmetic refuses null, and uses its initial value for a missing field. */
 const counts =
   (operator: string, start: number, work: (a: number, b: number) => number) =>
   (by: number): Change => ({
@@ -197,7 +197,7 @@ const change: fc.Arbitrary<Change> = fc.oneof(
   ),
 );
 
-/** Without -0, which BSON's integers have not. */
+/** Without -0, which BSON's integers lack. */
 const plain = (value: unknown) => JSON.parse(JSON.stringify(value));
 
 test('each operator makes of a document what the manual says', (t) => {

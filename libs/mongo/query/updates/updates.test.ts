@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { Decimal128, type Document, Double, Long, ObjectId, Timestamp } from 'bson';
 import { TestDocuments } from '../../testing/document-database.ts';
 
-/** Before, the update, after, and what else the statement has. */
+/** The document before, the update, the document after, and other members of the statement. */
 const CASES: readonly [Document, unknown, Document, Document?][] = [
   [{ a: 1 }, { $set: { 'b.c': 2, a: 3 } }, { a: 3, b: { c: 2 } }],
   [{ a: [1, 2] }, { $set: { 'a.1': 9, 'a.3': 4 } }, { a: [1, 9, null, 4] }],
