@@ -1,4 +1,4 @@
-/** What a network lets through between the sockets of guests: the test is QEMU's end of each. */
+/** The traffic that a network passes between the sockets of guests: the test is QEMU's end of each. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -32,7 +32,7 @@ interface Guest {
   readonly mac: Buffer;
   readonly port: SwitchPort;
   readonly wire: Socket;
-  /** Frames that came, without their lengths. */
+  /** Received frames, without their lengths. */
   take(): Buffer[];
 }
 
@@ -141,11 +141,11 @@ test('a machine speaks for its own addresses only', async () => {
   a.wire.write(datagram(a, { ip: b.ip, mac: c.mac }));
   a.wire.write(datagram(a, { ip: b.ip, mac: BROADCAST }));
   a.wire.write(datagram(a, { ip: ipNumber('255.255.255.255'), mac: BROADCAST }));
-  // A question in the name of another, and answers that nobody asked for.
+  // A query in the name of another machine, and unsolicited answers.
   a.wire.write(arp(1, { ip: c.ip, mac: a.mac }, b.ip));
   a.wire.write(arp(2, { ip: c.ip, mac: a.mac }, b.ip));
   a.wire.write(arp(2, a, b.ip));
-  // IPv6, and nothing at all.
+  // IPv6, and an empty frame.
   const other = datagram(a, b);
   other.writeUInt16BE(0x86dd, 16);
   a.wire.write(other);
@@ -207,9 +207,9 @@ test('a port that leads nowhere is refused; new connections and names have a rat
     await settled();
     resets.push(...a.take());
   }
-  // Beyond as many as may be open, they are refused without.
+  // Above the maximum of open connections, they are refused without one.
   assert.ok(resets.length >= dialed.length && resets.length < 350, `${resets.length} refused`);
-  // FLAG.rst | FLAG.ack, and the number after the SYN's.
+  // FLAG.rst | FLAG.ack, and the number after that of the SYN.
   assert.deepEqual([resets[0]?.[47], resets[0]?.readUInt32BE(42)], [20, 8]);
 });
 
@@ -258,7 +258,7 @@ test('a machine that floods waits, and its neighbour in another account does not
   await sleep(1000);
   isOver = true;
   const perSecond = (arrived - before) / frame.length / ((performance.now() - beganAt) / 1000);
-  // 400 in each period of 20 ms, and what was read with them.
+  // 400 in each period of 20 ms, and those read together with them.
   assert.ok(perSecond < 30_000, `${perSecond} frames per second`);
 });
 

@@ -3,7 +3,7 @@ import { Writable } from 'node:stream';
 import { test } from 'node:test';
 import { GatheredWrites } from './gathered-writes.ts';
 
-/** Takes a write when it is told to. */
+/** Accepts a write on request. */
 class Slow extends Writable {
   readonly got: Buffer[] = [];
   #done: (() => void)[] = [];

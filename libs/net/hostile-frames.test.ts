@@ -1,4 +1,4 @@
-/** One thread has the networks of all accounts, so no frame of a machine may end it or keep it busy. */
+/** One thread serves the networks of all accounts, so no frame of a machine may end it or keep it busy. */
 import assert from 'node:assert/strict';
 import { PassThrough } from 'node:stream';
 import { test } from 'node:test';
@@ -75,7 +75,7 @@ test('frames with anything in any field end no network and are answered in bound
         whole.subarray(0, random(8) === 0 ? LENGTH_BYTES + random(whole.length) : undefined),
       );
       for (let flips = random(4); flips > 0; flips--) {
-        // The machine's own addresses stay: those of others are dropped at once.
+        // The machine's own addresses remain: those of others are dropped immediately.
         const at = LENGTH_BYTES + 12 + random(Math.max(1, frame.length - LENGTH_BYTES - 12));
         if (at < frame.length) frame[at] = random(256);
       }

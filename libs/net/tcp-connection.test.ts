@@ -11,7 +11,7 @@ const ISN = 0xffff_fff0;
 const MSS_1000 = [2, 4, 3, 232];
 const SCALE_2 = [3, 3, 2, 1];
 
-/** A connection whose guest is the test: it sees each segment, and says what it wants. */
+/** A connection whose guest is the test: it receives each segment, and sends any. */
 function opened({ options = [...MSS_1000, ...SCALE_2], budget = 64 * 1024, isDeaf = false } = {}) {
   const [near, far] = duplexPair();
   const service = isDeaf ? new Duplex({ read() {}, write() {} }) : near;
@@ -50,7 +50,7 @@ function opened({ options = [...MSS_1000, ...SCALE_2], budget = 64 * 1024, isDea
   };
   const first = (ISN + 1) >>> 0;
   const own = (synAck.seq + 1) >>> 0;
-  /** Numbers from the beginning of either side's bytes. */
+  /** Sequence numbers from the start of either side's bytes. */
   const at = (fromGuest: number, acked: number) => ({
     seq: (first + fromGuest) >>> 0,
     ack: (own + acked) >>> 0,
@@ -84,7 +84,7 @@ test('bytes of the guest reach the service once and in order, around the end of 
   await say(at(0, 0));
   const [ack] = await say({ ...at(0, 0), payload: Buffer.from('x'.repeat(40)) });
   assert.equal(ack?.ack, at(40, 0).seq);
-  // The same again, a part of it with more, and what leaves a gap.
+  // A repeated segment, a partly repeated one with more, and one that leaves a gap.
   assert.equal((await say({ ...at(0, 0), payload: Buffer.from('x'.repeat(40)) }))[0]?.ack, at(40, 0).seq);
   assert.equal((await say({ ...at(30, 0), payload: Buffer.from('xxxxxxxxxxyz') }))[0]?.ack, at(42, 0).seq);
   assert.equal((await say({ ...at(50, 0), payload: Buffer.from('gap') }))[0]?.ack, at(42, 0).seq);
@@ -134,7 +134,7 @@ test('a service that does not read closes the window, and opens it when it does'
     window = (ack?.window ?? 0) << 7;
     if (window < 1000) break;
   }
-  // The stream of the test takes 64 KiB itself.
+  // The test's stream buffers 64 KiB itself.
   assert.ok(sentBytes > 64_000 && sentBytes < 95_000, `${sentBytes}`);
   take();
   far.resume();

@@ -90,7 +90,7 @@ describe('the CRC of a whole from those of its parts', () => {
       const half = Buffer.alloc(1 << 20);
       let [crc, length] = [checksum(algorithm, half), half.length];
       const single = crc;
-      // By doubling, and by adding one after the other: 4,100 times 1 MiB of zeros.
+      // By doubling, and by adding one by one: 4,100 times 1 MiB of zeros.
       for (let doublings = 0; doublings < 12; doublings += 1) {
         crc = combineCrc(algorithm, crc, crc, length);
         length *= 2;

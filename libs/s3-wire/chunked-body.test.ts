@@ -54,7 +54,7 @@ function frames({ signed, trailer }: Mode, chunks: readonly Uint8Array[], seed =
   return Buffer.concat(parts.map((part) => Buffer.from(part)));
 }
 
-/** `pieces`: where the bytes are cut. */
+/** `pieces`: where the bytes are split. */
 function decode(given: ChunkedBodyOptions, body: Uint8Array, pieces: readonly number[] = []) {
   const decoder = new ChunkedBody(given);
   const parts: Uint8Array[] = [];

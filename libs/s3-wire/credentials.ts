@@ -187,7 +187,7 @@ export function readQueryCredentials(
   return { ...credential, ...common, mode: 'presigned', signedPayload: hash ?? UNSIGNED_PAYLOAD };
 }
 
-/** The scope of a form's signature. Throws what `malformed` makes, S3Error NotImplemented. */
+/** The scope of a form's signature. Throws the error of `malformed`, S3Error NotImplemented. */
 export function readFormScope(
   { algorithm, credential, dateTime }: Readonly<Record<'algorithm' | 'credential' | 'dateTime', string>>,
   malformed: Complaint,

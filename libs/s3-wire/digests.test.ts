@@ -7,7 +7,7 @@ import { digestsOf, newDigest } from './digests.ts';
 import { type DigestName, newPortableDigest, POLYNOMIALS } from './portable-digests.ts';
 import { slicedCrc } from './sliced-crc.ts';
 
-/** One byte at a time, as the catalogue of CRCs defines them. */
+/** One byte at a time, as defined in the catalogue of CRCs. */
 function slowCrc(bytes: Uint8Array, polynomial: bigint, bits: number): bigint {
   const ones = (1n << BigInt(bits)) - 1n;
   let crc = ones;
@@ -51,7 +51,7 @@ test('digests are those of Node, and of CRCs one bit at a time, however the byte
 test('bytes in shared memory have the digests of a copy', () => {
   const shared = Buffer.from(new SharedArrayBuffer(200_001));
   for (let at = 0; at < shared.length; at++) shared[at] = at * 31;
-  // The CRC-32 of a Node that has none.
+  // The CRC-32 for a Node without one.
   const sliced = slicedCrc(POLYNOMIALS.CRC32, 32);
   for (const start of [0, 1, 7]) {
     const view = shared.subarray(start);

@@ -122,7 +122,7 @@ describe('a presigned URL', () => {
     const query = '&x-amz-acl=public-read&x-amz-meta-a=b%20c';
     const found = claim(url(text, query));
     assert.deepEqual([found?.verify(EXAMPLE_SECRET, NOW), found?.isPresigned], [null, true]);
-    // A client may send them too.
+    // A client may send these too.
     assert.equal(claim(url(text, query), { 'x-amz-meta-a': 'b c' })?.verify(EXAMPLE_SECRET, NOW), null);
     for (const changed of [
       url(text, query.replace('public-read', 'public-read-write')),

@@ -9,7 +9,7 @@ import { pathOf, presignedUrl, queryText, signedHeaders } from './signing.ts';
 const HOST = 'examplebucket.s3.amazonaws.com';
 const SIGNER = { accessKeyId: EXAMPLE_KEY, secret: EXAMPLE_SECRET, region: 'us-east-1', nowMs: EXAMPLE_MS };
 
-/** Whether the verifier takes a request, and the same one with another secret or path. */
+/** Whether the verifier accepts a request, and the same request with another secret or path. */
 function verdicts(method: string, target: string, headers: Readonly<Record<string, string>>): boolean[] {
   const verdict = (rawUrl: string, secret: string) => {
     const claim = claimOf(readHead({ method, rawUrl, rawHeaders: Object.entries(headers).flat() }));

@@ -1,4 +1,4 @@
-/** XML as S3 speaks it: a strict reader, and a writer. */
+/** XML as S3 uses it: a strict reader, and a writer. */
 import { S3Error } from './s3-error.ts';
 
 /** An element that was read. Attributes are checked and forgotten. */
@@ -50,7 +50,8 @@ function characterOf(code: number, takesControls: boolean): string {
 }
 
 /**
- * Line ends become LF, as XML says; only a reference makes a CR. References to control characters are read.
+ * Line ends become LF, as XML requires; only a character reference yields a CR. References to control
+ * characters are read.
  */
 function plainText(raw: string, takesControls = false): string {
   if (!takesControls && FORBIDDEN.test(raw)) throw malformed('a control character');
@@ -182,8 +183,8 @@ class Reader {
 }
 
 /**
- * Reads a document, whose length the caller bounds. Throws XmlError for whatever is not well-formed, and for
- * document types, entities of its own, processing instructions, more than 16 levels and too many elements.
+ * Reads a document, whose length the caller bounds. Throws XmlError for text that is not well-formed, and for
+ * document types, custom entities, processing instructions, more than 16 levels and too many elements.
  * Prefixes of namespaces are dropped.
  */
 export function readXml(text: string, takesControls = false): XmlElement {
@@ -192,9 +193,9 @@ export function readXml(text: string, takesControls = false): XmlElement {
 
 /**
  * Reads the body of a request, of at most `maxBytes`. Throws S3Error: MaxMessageLengthExceeded if it is
- * longer, MissingRequestBodyError if it is empty, MalformedXML where readXml() does, and for what is not
- * UTF-8. `takesControls`: in texts any code point, half a surrogate pair by reference too: clients write what
- * XML forbids.
+ * longer, MissingRequestBodyError if it is empty, MalformedXML where readXml() does, and for text that is not
+ * UTF-8. `takesControls`: accepts any code point in texts, also half a surrogate pair by reference, because
+ * clients write characters that XML forbids.
  */
 export function parseXml(bytes: Uint8Array, maxBytes: number, takesControls = false): XmlElement {
   if (bytes.length > maxBytes) throw new S3Error('MaxMessageLengthExceeded');
@@ -261,7 +262,7 @@ export function bareDocument(root: string, content: XmlNode): string {
 
 /**
  * A key or prefix for `encoding-type=url`: percent-encoded UTF-8 except for `A-Za-z0-9-._~/`. A space is
- * `%20`, which any decoder reads; only those of forms read `+`.
+ * `%20`, which any decoder reads; only form decoders read `+` as a space.
  */
 export function encodeKey(key: string): string {
   return encodeURIComponent(key)
@@ -274,10 +275,7 @@ export function decodeKey(text: string): string {
   return decodeURIComponent(text.replaceAll('+', ' '));
 }
 
-/**
- * Characters a parser would read otherwise than it was written, or not at all: markup, line ends, control
- * characters.
- */
+/** Characters that a parser would change or reject: markup, line ends, control characters. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: keys may hold them
 const UNSAFE = /[\u0000-\u001F&<>"\u007F-\u009F\uFFFE\uFFFF]/g;
 const REFERENCES: ReadonlyMap<string, string> = new Map([
@@ -288,8 +286,8 @@ const REFERENCES: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * Escapes text for element content and double-quoted attributes. CR, LF and tab become references, so that no
- * parser turns them into something else; so do characters that XML 1.0 cannot say (`&#x1;`), as Amazon does.
+ * Escapes text for element content and double-quoted attributes. CR, LF and tab become references, so that
+ * parsers do not change them; so do characters that XML 1.0 cannot contain (`&#x1;`), as Amazon does.
  */
 function escapeXml(text: string): string {
   return text.replace(

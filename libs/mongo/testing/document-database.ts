@@ -1,4 +1,4 @@
-/** A database of the built-in engine for MongoDB, spoken to in bytes as drivers do. */
+/** A database of the built-in MongoDB engine, used with bytes as drivers send them. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -34,13 +34,13 @@ export class TestDocuments {
     this.database = this.#opened();
   }
 
-  /** The reply, whatever it says; its numbers keep their types with `exact`. */
+  /** The reply, including errors; its numbers keep their types with `exact`. */
   ask(command: Document, { exact = false, readOnly = false } = {}): Document {
     const reply = this.database.run(decodeCommand(serialize({ ...command, $db: 'shop' })), { readOnly });
     return deserialize(encodeReply(reply), { promoteValues: !exact, bsonRegExp: true });
   }
 
-  /** The reply of a command that works. */
+  /** The reply of a successful command. */
   run(command: Document): Document {
     const reply = this.ask(command);
     if (reply.ok === 1 && !reply.writeErrors) return reply;
@@ -70,14 +70,14 @@ export class TestDocuments {
       .firstBatch;
   }
 
-  /** How a command reads documents: the stage that comes first of those that `explain` tells. */
+  /** How a command reads documents: the first relevant stage in the output of `explain`. */
   sourceOf(command: Document): Document {
     let stage = this.run({ explain: command }).queryPlanner.winningPlan;
     while (stage.inputStage !== undefined) stage = stage.inputStage;
     return stage;
   }
 
-  /** One statement of `update`; the document with `_id` 1 afterwards. */
+  /** One statement of `update`; returns the document with `_id` 1 afterwards. */
   update(collection: string, u: unknown, more: Document = {}): Document {
     this.run({ update: collection, updates: [{ q: { _id: 1 }, u, ...more }] });
     const [document = {}] = this.find(collection, { _id: 1 });

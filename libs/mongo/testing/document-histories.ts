@@ -24,12 +24,12 @@ type Step =
   | { readonly kind: 'drop'; readonly index: number }
   | { readonly kind: 'find'; readonly find: Find };
 
-/** A filter, and what it means. */
+/** A filter, and its meaning. */
 interface Question {
   readonly filter: Document;
   holds(item: Item, texts: Texts): boolean;
 }
-/** Below 0: the first comes before the other. */
+/** Below 0: the first comes before the second. */
 type Texts = (one: string, other: string) => number;
 
 interface Find {
@@ -37,7 +37,7 @@ interface Find {
   readonly order: 'n' | 's' | 'l' | null;
   readonly next: 'n' | 's' | null;
   readonly direction: 1 | -1;
-  /** Through a view of those whose `n` is not below 0. */
+  /** Through a view of documents whose `n` is not below 0. */
   readonly isOfView: boolean;
   readonly skip: number;
   readonly limit: number;
@@ -248,13 +248,13 @@ const COLLATORS = {
 };
 const byBytes: Texts = (one, other) => Buffer.compare(Buffer.from(one), Buffer.from(other));
 
-/** The value that an item is sorted by: of a list the least one, or the greatest. */
+/** The sort value of an item: for a list the least or the greatest element. */
 function sortValue(item: Item, order: 'n' | 's' | 'l', direction: 1 | -1): unknown {
   if (order !== 'l' || item.l === undefined) return item[order];
   return item.l.length === 0 ? [] : direction * Math.min(...item.l.map((each) => direction * each));
 }
 
-/** Order of values: empty lists, then those that are not there, then numbers, then texts. */
+/** Order of values: empty lists, missing values, numbers, texts. */
 function compare(one: unknown, other: unknown, texts: Texts): number {
   const rank = (value: unknown) =>
     typeof value === 'string' ? 3 : typeof value === 'number' ? 2 : Array.isArray(value) ? 0 : 1;
@@ -343,7 +343,7 @@ class History {
     if (!isOfView) this.#assertIndexUsed(filter, strength);
   }
 
-  /** An equal number is found by an index of numbers, and what is within a circle by one of cells. */
+  /** An equal number is found by an index of numbers, and points in a circle by one of cells. */
   #assertIndexUsed(filter: Document, strength: Find['strength']): void {
     const has = (name: string) => INDEXES.some((each, i) => each.name === name && this.#indexes.has(i));
     if (has('n') && has('l') && strength === 0 && filter.$or?.length === 2)
@@ -374,7 +374,7 @@ class History {
   }
 }
 
-/** Throws for the shortest history that it can find in which a collection differs from the model. */
+/** Throws for the shortest history found in which a collection differs from the model. */
 export function checkHistories(t: Pick<TestContext, 'after'>, runs: number): void {
   const documents = new TestDocuments(t);
   fc.assert(

@@ -4,7 +4,7 @@ import type { TestContext } from 'node:test';
 import { Decimal128, Double, Int32, Long, ObjectId } from 'bson';
 import { TestDocuments } from './document-database.ts';
 
-/** An expression, and what it makes of a document; a number after `fails` is the code of its error. */
+/** An expression, and its result for a document; a number after `fails` is the error code. */
 export type Case = readonly [expression: unknown, expected: unknown];
 
 class Fails {

@@ -12,7 +12,7 @@ export class TestClock implements Clock {
     return this.#passed;
   }
 
-  /** Time that was advanced, also when a test replaced `monotonic`. */
+  /** Advanced time, even if a test replaced `monotonic`. */
   uptime(): number {
     return this.#passed;
   }

@@ -1,4 +1,4 @@
-/** Random searches in random texts, held against a plain reading of what the manual says of `$text`. */
+/** Random searches in random texts, compared with a plain implementation of the manual's text on `$text`. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';

@@ -7,7 +7,7 @@ import { isNumber, isTrue, plainNumber } from '../values/numbers.ts';
 import { INSENSITIVE, languageName, type Sensitivity, termsOf, withoutAccents } from './languages.ts';
 
 const WILDCARD = '$**';
-/** These are the most on a server too. */
+/** Same maximum as on a server. */
 const MAX_WEIGHT = 99_999;
 const MAX_TERMS = 400_000;
 const MAX_TERMS_BYTES = 4 * 2 ** 20;

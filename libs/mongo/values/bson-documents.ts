@@ -1,8 +1,8 @@
 /**
  * Documents between bytes and JavaScript, without losing a type.
  *
- * A `number` is an Int32 if it is whole and fits, else a Double. Only what would be lost that way is an
- * object: a whole Double (`Double`), `Long` and `Decimal128`. So most numbers cost nothing, and
+ * A `number` is an Int32 if it is whole and fits, else a Double. Only values that would be lost that way are
+ * objects: a whole Double (`Double`), `Long` and `Decimal128`. So most numbers cost nothing, and
  * `encodeDocument(decodeDocument(bytes))` has the types of `bytes`.
  */
 import { BSONType, DBRef, type Document, Double, deserialize, Int32, serialize } from 'bson';

@@ -4,7 +4,7 @@ import type { Document } from 'bson';
 import { TestDocuments } from '../testing/document-database.ts';
 import { readCollation } from './collations.ts';
 
-/** A locale with options, two texts, and whether they are the same. */
+/** A locale with options, two texts, and whether they are equal. */
 const PAIRS: readonly (readonly [Document, string, string, boolean])[] = [
   [{ locale: 'en' }, 'a', 'A', false],
   [{ locale: 'en' }, 'é', 'e\u0301', true],

@@ -1,11 +1,11 @@
-/** Fields keep their order whatever their names are, by the manual's page on documents. */
+/** Fields keep their order whatever their names, according to the manual's page on documents. */
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
 import type { Document } from 'bson';
 import { TestDocuments } from '../testing/document-database.ts';
 
 type Entries = readonly (readonly [string, unknown])[];
-/** As a driver sends it. */
+/** As sent by a driver. */
 const mapOf = (entries: Entries) => new Map(entries) as unknown as Document;
 
 /** `{_id: 1, b: 1, 2: 2, a: 3, 1: {z: 1, 0: 2}, __proto__: {x: 1}}`, in this order. */
@@ -31,7 +31,7 @@ function stored(t: TestContext): TestDocuments {
   return documents;
 }
 
-/** The names of the document, and those of its field `1`, as its bytes have them. */
+/** The names in the document, and in its field `1`, in the order of its bytes. */
 function namesIn(documents: TestDocuments, stages: Document[] = []): { outer: unknown; inner: unknown } {
   const keysOf = (value: string) => ({ $map: { input: { $objectToArray: value }, in: '$$this.k' } });
   const [found = {}] = documents.aggregate('a', [

@@ -17,7 +17,7 @@ import fc from 'fast-check';
 import { decodeDocument, encodeDocument } from './bson-documents.ts';
 import { compareValues, equalValues, keyOf, textKeyOf } from './key-order.ts';
 
-/** MongoDB's order of types, as its manual has it. */
+/** MongoDB's order of types, according to its manual. */
 const TYPES: readonly ((value: unknown) => boolean)[] = [
   (value) => value instanceof MinKey,
   (value) => value === undefined,
@@ -83,7 +83,7 @@ function compareBytes(a: Uint8Array, b: Uint8Array): number {
   return Buffer.compare(a, b);
 }
 
-/** The order, written as the manual tells it, without keys. */
+/** The order, implemented from the manual, without keys. */
 function plainly(a: unknown, b: unknown): number {
   const [type, other] = [rank(a), rank(b)];
   if (type !== other) return sign(type, other);

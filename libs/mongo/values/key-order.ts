@@ -1,10 +1,10 @@
 /**
  * Values of BSON as bytes whose order is MongoDB's order of the values, across types. Equal bytes mean equal
- * values: 1, 1.0, Long 1 and Decimal128 1.00 are one key. No key is the beginning of another, so keys of
- * several values are theirs one after the other, and a descending one has its bits turned round.
+ * values: 1, 1.0, Long 1 and Decimal128 1.00 are one key. No key is the prefix of another, so keys of several
+ * values are concatenated, and a descending one has its bits inverted.
  *
- * With a collation, equal bytes mean values that are equal in it, and texts have no order: that is known of
- * two texts only, to `compareValues`.
+ * With a collation, equal bytes mean values that are equal in it, and texts have no order: only
+ * `compareValues` can order two texts.
  */
 import {
   Binary,

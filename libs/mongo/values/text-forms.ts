@@ -1,9 +1,8 @@
 /**
- * One form for all texts that a collator considers equal, used for keys of indexes, sets and
- * equality. A text is split into letters with their marks, and each becomes the plainest letter
- * that the collator considers equal: `É` and `e` have one form if neither case nor accents count,
- * and `ø` and `o` have two in Danish. Letters that stand for two, such as `ß` and `æ`, become
- * these.
+ * One form for all texts that a collator considers equal, used for keys of indexes, sets and equality. A text
+ * is split into letters with their marks, and each becomes the plainest letter that the collator considers
+ * equal: `É` and `e` have one form if neither case nor accents count, and `ø` and `o` have two in Danish.
+ * Letters that stand for two, such as `ß` and `æ`, become those two letters.
  */
 import { spend } from '../command-time.ts';
 import { normalForm } from './normal-forms.ts';

@@ -1,4 +1,6 @@
-/** Wildcard indexes by the manual: what they find, what they do not serve, and what is refused. */
+/**
+ * Wildcard indexes according to the manual: their results, the queries that they do not serve, and refusals.
+ */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Document } from 'bson';
