@@ -13,7 +13,7 @@ import { writeSdkTypes } from './write-sdk.ts';
 const ROOT = join(import.meta.dirname, '..');
 const TARGET = join(ROOT, 'build/cli');
 const STAMP = join(ROOT, 'build/cli.stamp');
-/** The oldest Node that runs the client. */
+/** The oldest supported Node of the client. */
 const LEAST_NODE = 20;
 
 function clientPackage(program: Buffer): Buffer {
@@ -35,7 +35,7 @@ function clientPackage(program: Buffer): Buffer {
   return packageOf(description, files);
 }
 
-/** Throws for a program that imports more than Node: users have no other packages. */
+/** Throws for a program with imports outside Node: users have no other packages. */
 function assertAlone(built: Awaited<ReturnType<typeof build>>): void {
   const outputs = [built].flat().flatMap((each) => ('output' in each ? each.output : []));
   const imported = outputs.flatMap((each) => (each.type === 'chunk' ? each.imports : []));

@@ -45,7 +45,7 @@ async function writeReference(folder: string): Promise<void> {
   writeFileSync(join(folder, `assets/scalar-${hash}.js`), script);
 }
 
-/** The stamp of what it is built from. */
+/** The stamp of its sources. */
 const [stamp = ''] = process.argv.slice(2);
 const folder = join(ROOT, `build/console-${process.pid}`);
 try {

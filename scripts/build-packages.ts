@@ -1,7 +1,7 @@
 /**
- * Bundles the packages that children of engines load by name when they first need them, into files that
- * stand beside the build like a folder `node_modules`: some seventy files instead of nine hundred, which each
- * cloud copies into its data directory when it starts.
+ * Bundles the packages that children of engines load by name when they first need them, into files beside the
+ * build, in a folder like `node_modules`: some seventy files instead of nine hundred, which each cloud copies
+ * into its data directory when it starts.
  */
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -14,7 +14,7 @@ const LIBS = join(ROOT, 'libs');
 /** `require('mingo/core')`, and `require(…)` of any part of a package. */
 const REQUIRE = /\brequire\((?:'([^'.][^']*)'|`([^`.$]+)\/\$\{\w+\}`)\)/g;
 
-/** Names as code asks for them, such as `mingo/core`. */
+/** Names as in the code, such as `mingo/core`. */
 function requiredNames(): string[] {
   const files = globSync('**/*.ts', { cwd: LIBS }).filter((file) => !file.endsWith('.test.ts'));
   const names = files.flatMap((file) =>
@@ -37,7 +37,7 @@ export async function bundlePackages(folder: string): Promise<void> {
     input: Object.fromEntries(requiredNames().map((name) => [name, name])),
     cwd: ROOT,
     platform: 'neutral',
-    // Modules can share parts; for Node these packages have files of CommonJS, which cannot.
+    // Modules can share parts; for Node these packages have CommonJS files, which cannot.
     resolve: { conditionNames: ['import'], mainFields: ['module', 'main'] },
     output: {
       dir: folder,

@@ -24,9 +24,9 @@ import { STRICT } from './strict-bundle.ts';
 const ROOT = join(import.meta.dirname, '..');
 const SERVER = join(ROOT, 'server');
 const BUILDS = join(ROOT, 'build/server');
-/** The link to the build that the next start runs. */
+/** The link to the build for the next start. */
 const CURRENT = 'current';
-/** Builds that are kept for clouds that still run them. */
+/** Number of builds kept for clouds that still run them. */
 const KEPT_BUILDS = 4;
 /** Packages that stay outside: binaries, modules loaded by name at run time, and optional ones. */
 export const NOT_BUNDLED = ['better-sqlite3', '@node-rs/crc32', 'pg-native'];
@@ -66,8 +66,7 @@ async function bundle(folder: string): Promise<void> {
     cwd: ROOT,
     platform: 'node',
     external: NOT_BUNDLED,
-    // Libraries have no side effects on import: code that a program does not use is not in its
-    // chunks.
+    // Libraries have no side effects on import: unused code is not in a program's chunks.
     treeshake: { moduleSideEffects: (id) => !id.includes('/libs/') },
     plugins: [PLAIN_NOTICES],
     output: {
@@ -75,8 +74,7 @@ async function bundle(folder: string): Promise<void> {
       entryFileNames: '[name].js',
       chunkFileNames: '[name]-[hash].js',
       sourcemap: true,
-      // Names are kept, for stacks and for errors that name their class; half of the bytes are
-      // white space.
+      // Names are kept, for stacks and for errors that show their class; half of the bytes are white space.
       minify: { compress: false, mangle: false, codegen: { removeWhitespace: true, asciiOnly: true } },
       sourcemapExcludeSources: true,
     },
@@ -87,7 +85,10 @@ async function bundle(folder: string): Promise<void> {
   });
 }
 
-/** Points `current` at a build, at once. A new link each time: bin/cloudlet compares its age with sources. */
+/**
+ * Points `current` at a build, atomically. A new link each time: bin/cloudlet compares its age with the
+ * sources.
+ */
 function makeCurrent(stamp: string): void {
   const link = join(BUILDS, `.${CURRENT}-${process.pid}`);
   symlinkSync(stamp, link);
@@ -95,7 +96,7 @@ function makeCurrent(stamp: string): void {
 }
 
 function removeOld(stamp: string): void {
-  // Names with a dot are builds under way.
+  // Names with a dot are builds in progress.
   const others = readdirSync(BUILDS).filter(
     (name) => name !== CURRENT && name !== stamp && !name.startsWith('.'),
   );

@@ -19,7 +19,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { isAlive } from './set-up-lock.js';
 
-/** Inputs of console and client, from the root. The lock file has the versions of the libraries. */
+/** Inputs of console and client, from the root. The lock file contains the versions of the libraries. */
 const SHARED = ['sdk', 'libs', 'openapi.json', 'package-lock.json', 'scripts/write-sdk.ts'];
 
 /** Built by a program beside this file when an input changed. `folder`: of the sources. */
@@ -46,7 +46,7 @@ const BUILDS = [
 
 const fileOf = (program) => join('scripts', program);
 
-/** A digest of every input but tests, which go into no build. */
+/** A digest of every input except tests, which are not part of any build. */
 function stampOf(root, { program, inputs }) {
   const hash = createHash('sha256');
   for (const path of [...inputs, fileOf(program)].flatMap((input) => filesUnder(root, input))) {
@@ -56,7 +56,7 @@ function stampOf(root, { program, inputs }) {
   return hash.digest('hex').slice(0, 32);
 }
 
-/** Where the stamp of the last build is. Builds of the server have a folder each, and a link to one. */
+/** The place of the last build's stamp. Each build of the server has a folder, and a link leads to one. */
 function markOf(root, { name, folder }) {
   return join(root, 'build', name === 'server' ? 'server/current' : `${folder}.stamp`);
 }
@@ -73,8 +73,8 @@ function builtStamp(root, what) {
 }
 
 /**
- * Whether no input is newer than the oldest build, as bin/cloudlet asks it, too. A removed file makes its
- * folder newer. To read all of them takes ten times as long.
+ * Whether no input is newer than the oldest build, like the check in bin/cloudlet. A removed file makes its
+ * folder newer. Reading all of them takes ten times as long.
  */
 function isNothingNewer(root, builds) {
   try {
@@ -90,20 +90,20 @@ function isNothingNewer(root, builds) {
   }
 }
 
-/** Clocks of file systems run behind, by at most that. */
+/** Clocks of file systems lag by at most this. */
 const GRAIN_MS = 2000;
 
-/** Has the next question be answered by the age alone. `since`: when the inputs began to be read. */
+/** Lets the next check use the age only. `since`: start of reading the inputs. */
 function noteUnchanged(mark, since) {
   const time = new Date(since - GRAIN_MS);
   try {
     lutimesSync(mark, time, time);
   } catch {
-    // Somebody else's: they are read again the next time.
+    // Owned by another user: they are read again the next time.
   }
 }
 
-/** True when it is built from the files that there are. Without sources, what was built is right. */
+/** True if it was built from the current files. Without sources, any build is up to date. */
 function isCurrent(root, what) {
   if (!existsSync(join(root, what.folder))) return true;
   const since = Date.now();
@@ -112,14 +112,14 @@ function isCurrent(root, what) {
   return isSame;
 }
 
-/** Names of what has to be built: `server`, `console`, `client`. */
+/** Names of the outdated builds: `server`, `console`, `client`. */
 export function oldBuilds(root) {
   const made = BUILDS.filter(({ folder }) => existsSync(join(root, folder)));
   if (isNothingNewer(root, made)) return [];
   return BUILDS.filter((what) => !isCurrent(root, what)).map(({ name }) => name);
 }
 
-/** Removes what builds that were killed left behind: each works in a folder that ends in its process id. */
+/** Removes remains of killed builds: each works in a folder whose name ends in its process id. */
 function sweep(root) {
   for (const folder of ['build', 'build/server'].map((path) => join(root, path))) {
     const names = existsSync(folder) ? readdirSync(folder) : [];
@@ -132,8 +132,8 @@ function sweep(root) {
 }
 
 /**
- * Builds these, side by side. `node`: the pinned one. Resolves with what failed, as `{ name, problem }`; an
- * earlier build stays then.
+ * Builds these in parallel. `node`: the pinned one. Resolves with the failures, as `{ name, problem }`; the
+ * earlier build then remains.
  */
 export async function build(root, node, names) {
   sweep(root);
@@ -164,7 +164,7 @@ function buildOne(root, node, what) {
     child.on('error', (error) => failed(error.message));
     child.on('close', (code, signal) => {
       if (code === 0) {
-        // What changes while it builds is newer.
+        // Files changed during the build are newer.
         noteUnchanged(markOf(root, what), since);
         resolve(undefined);
       } else failed(said.trim() || `its build exited with ${signal || code}`);
@@ -172,7 +172,7 @@ function buildOne(root, node, what) {
   });
 }
 
-/** Each file under a path, from the root, in an order that does not change. */
+/** Each file under a path, from the root, in a stable order. */
 function filesUnder(root, path) {
   if (!statSync(join(root, path)).isDirectory()) return [path];
   return readdirSync(join(root, path))

@@ -38,7 +38,7 @@ const ALL = ['server', 'console', 'client'];
 const root = mkdtempSync(join(tmpdir(), 'builds-'));
 after(() => rmSync(root, { recursive: true }));
 
-/** So many minutes ago. */
+/** This many minutes ago. */
 const before = (minutes: number) => new Date(Date.now() - minutes * 60_000);
 
 function age(minutes: number, paths: readonly string[]): void {

@@ -25,7 +25,10 @@ function git(root: string, ...args: readonly string[]): string[] | undefined {
   return status === 0 ? stdout.split('\n').filter((line) => line !== '') : undefined;
 }
 
-/** Files that differ from where this branch left main, or from the last commit on main; new ones too. */
+/**
+ * Files that differ from the point where this branch left main, or from the last commit on main; new ones
+ * too.
+ */
 export function findChange(root: string): Change {
   const trunk = TRUNKS.find((name) => git(root, 'rev-parse', '--verify', '-q', name) !== undefined);
   const [commit = 'HEAD'] = (trunk && git(root, 'merge-base', 'HEAD', trunk)) || [];
@@ -51,7 +54,7 @@ const PRODUCT = /^(?:server|libs|bin|console|cli|guest|sdk)\//;
 const TEST = /\.test\.tsx?$/;
 const PAGE = /(?:\.md|^LICENSE)$/;
 
-/** `isQuick`: whether it is one of `npm test`. Returns those of `tests` that the change reaches. */
+/** `isQuick`: whether it is part of `npm test`. Returns those of `tests` that the change reaches. */
 export function testsReached(
   { files: changed }: Pick<Change, 'files'>,
   {

@@ -1,4 +1,4 @@
-/** Which files `npm test` runs, and which of them share a process. */
+/** The files that `npm test` runs, and those that share a process. */
 import assert from 'node:assert/strict';
 import { dirname } from 'node:path';
 import { test } from 'node:test';
@@ -7,10 +7,10 @@ import { repositoryFiles } from '../test/tidy/source-files.ts';
 import { filesOf, jobsOf, STEPS } from './check-steps.ts';
 
 const sources = new Map(repositoryFiles(dirname(import.meta.dirname)).map((source) => [source.path, source]));
-/** What starts clouds, machines and servers of operators. */
+/** Programs that start clouds, machines and operators' servers. */
 const STARTERS = /^test\/harness\/(?:cloud-process|command)\.ts$|\/(?:test-guest|own-host-child)\.ts$/;
 
-/** How a file comes to one of them; undefined: not at all. */
+/** The import path from a file to one of them; undefined: none. */
 function wayToStarter(from: string): string[] | undefined {
   const ways = [[from]];
   const seen = new Set([from]);

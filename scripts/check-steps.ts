@@ -1,4 +1,4 @@
-/** The steps of the check: the test files, and which of them run together. */
+/** The steps of the check: the test files, and the groups that run together. */
 import { globSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
@@ -298,7 +298,7 @@ const STARTS = new RegExp(
 /** The one cloud of a process: test/harness/shared-cloud.ts. */
 const SHARED_CLOUD = /\bshared(?:Cloud|S3)\(/;
 
-/** True for a file that does not share its process. */
+/** True for a file that needs its own process. */
 function isAlone(step: Step, file: string): boolean {
   if (step.shared === undefined) return true;
   const text = textOf(file);

@@ -1,4 +1,4 @@
-/** The check of a small repository of its own: what it prints, and what it tries again. */
+/** The check in a small separate repository: its output, and its retries. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -20,7 +20,7 @@ const FLAKY = `
     throw new Error('by accident');
   });`;
 
-/** Runs the check where these files are all its tests; tsc passes there, and biome as said. */
+/** Runs the check where these files are the only tests; tsc passes there, and biome as given. */
 function check(
   t: TestContext,
   tests: Readonly<Record<string, string>>,

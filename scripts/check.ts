@@ -84,7 +84,7 @@ interface CheckKind {
   readonly isFull: boolean;
   /** Property tests with all their cases. */
   readonly hasAllCases: boolean;
-  /** The set-up that went before. */
+  /** The previous set-up. */
   readonly purpose: 'test' | 'all';
 }
 
@@ -162,7 +162,7 @@ class Check {
     );
   }
 
-  /** Each file that failed gets a second try, alone. Returns the results that count. */
+  /** Each failed file is run again, alone. Returns the final results. */
   async retry(results: readonly Result[]): Promise<Result[]> {
     const failed = results.filter(({ step, failures }) => step.patterns && failures.length > 0);
     const counting = new Map(results.map((result) => [result.file, result]));
@@ -195,7 +195,7 @@ function indent(text: string): string {
 
 const seconds = (ms: number) => `${(ms / 1000).toFixed(0)} s`;
 
-/** A run that is stopped before its step is done has reported its failures by then. */
+/** A run that is stopped before its step is done has already reported its failures. */
 function tellEarly({ file, failures }: Result): void {
   console.log(`failed: ${file}: ${failures.map(({ name }) => name.split(' › ').at(-1)).join('; ')}`);
 }
@@ -213,7 +213,7 @@ function report(label: string, results: readonly Result[]): void {
   for (const { name, reason } of skips) console.log(`  skipped: ${name} (${reason})`);
 }
 
-/** The files of each step, in the order in which they begin. */
+/** The files of each step, in the order of their start. */
 type Plan = ReadonlyMap<Step, readonly string[]>;
 
 function plan(options: CheckOptions, filters: readonly string[]): Plan {

@@ -17,14 +17,14 @@ import {
 import { join } from 'node:path';
 import { DebianPackages, GuestImageError } from './guest-packages.js';
 
-/** By the name of the programs: which packages they come in. */
+/** Packages that contain the programs, by the name of the programs. */
 const PROGRAMS = {
   postgresql: {
     title: 'PostgreSQL',
     oldest: '15.19',
-    // What only its compiler of queries reads.
+    // Only its query compiler reads these.
     superfluous: (root) => [`${root.replace('postgresql-', 'usr/lib/postgresql/')}/lib/bitcode`],
-    // The package of that name stands for whatever release the distribution has.
+    // The package with this name depends on the release that the distribution has.
     roots: (packages) =>
       packages
         .dependencies('postgresql')
@@ -46,7 +46,7 @@ const PROGRAMS = {
   },
 };
 const MARIADB_PROGRAMS = ['mariadbd', 'mariadb', 'mariadb-dump'];
-/** Libraries that come with the host's own libc, and those that only a compiler of queries needs. */
+/** Libraries that belong to the host's libc, and those that only a query compiler needs. */
 const NOT_TAKEN = /^lib(?:c6|c-bin|c-l10n|llvm\d|z3-|perl|pam-modules|elogind|debian|newt)/;
 /** Files that a server does not need. */
 const SUPERFLUOUS = ['usr/share/doc', 'usr/share/man', 'usr/share/locale', 'usr/share/lintian', 'etc', 'var'];
@@ -64,7 +64,7 @@ export function missingDatabasePrograms(root) {
   return Object.keys(PROGRAMS).filter((name) => !there.some((entry) => isFolderOf(name, entry)));
 }
 
-/** Whether fetching them failed within the last hour. */
+/** Whether downloading them failed within the last hour. */
 export function hasJustFailed(root, name) {
   try {
     return Date.now() - statSync(noteOf(root, name)).mtimeMs < RETRY_MS;
@@ -73,12 +73,12 @@ export function hasJustFailed(root, name) {
   }
 }
 
-/** They were had in another way. */
+/** They were installed in another way. */
 export function forgetFailure(root, name) {
   rmSync(noteOf(root, name), { force: true });
 }
 
-/** Fetches them; returns their version. Throws an Error of one line when this host cannot, or NoPackages. */
+/** Downloads them; returns their version. Throws an Error of one line if this host cannot, or NoPackages. */
 export function fetchDatabasePrograms({ root, outsidePath, name, onProgress }) {
   const output = folderOf(root);
   mkdirSync(output, { recursive: true });
@@ -119,7 +119,7 @@ function fetch(packages, { name, output }) {
   const tree = packages.unpack(packages.closure([...roots, ...there], isTaken));
   for (const path of [...SUPERFLUOUS, ...PROGRAMS[name].superfluous(roots[0], tree)])
     rmSync(join(tree, path), { recursive: true, force: true });
-  // Its name says that it is whole.
+  // Its name shows that it is complete.
   renameSync(tree, join(output, `${name}-${version}`));
   return version;
 }
@@ -130,12 +130,12 @@ function isOlder(version, oldest) {
   return at >= 0 && (one[at] || 0) < other[at];
 }
 
-/** Where all of them are. */
+/** The folder of all of them. */
 export function folderOf(root) {
   return join(root, 'build', 'programs');
 }
 
-/** Says why there are none, for the server to tell. */
+/** Records why there are none, for messages of the server. */
 function noteOf(root, name) {
   return join(folderOf(root), `${name}.problem.json`);
 }

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { noApt, useArchive } from './test-archive.ts';
 
-// By a name that tsc cannot follow: it is JavaScript, because an old Node runs it.
+// With a name that tsc cannot follow: it is JavaScript, because an old Node runs it.
 const { fetchDatabasePrograms, hasJustFailed, missingDatabasePrograms, NoPackages } = await import(
   new URL('./database-programs.js', import.meta.url).href
 );

@@ -18,7 +18,7 @@ import { whyNoTinyImage } from '../server/drivers/qemu/images/tiny-image.ts';
 import { NO_GUEST_IMAGE } from './installed.ts';
 import { noApt, useArchive } from './test-archive.ts';
 
-// By a name that tsc cannot follow: it is JavaScript, because an old Node runs it.
+// With a name that tsc cannot follow: it is JavaScript, because an old Node runs it.
 const { buildGuestImage, noteNoGuestImage } = await import(new URL('./guest-image.js', import.meta.url).href);
 const ROOT = dirname(import.meta.dirname);
 const DIRECTORY = mkdtempSync(join(tmpdir(), 'guest-image-'));
@@ -26,7 +26,7 @@ const isBuilt = existsSync(join(ROOT, 'build/guest/stamp'));
 
 after(() => rmSync(DIRECTORY, { recursive: true, force: true }));
 
-/** What the image is made from, and these folders. */
+/** The inputs of the image, and these folders. */
 function repository(name: string, ...folders: string[]): string {
   const root = join(DIRECTORY, name);
   mkdirSync(join(root, 'scripts'), { recursive: true });
@@ -36,7 +36,7 @@ function repository(name: string, ...folders: string[]): string {
   return root;
 }
 
-// What the image does when it boots: test/acceptance/vms-guest.test.ts.
+// For its behaviour at boot, see test/acceptance/vms-guest.test.ts.
 const skip = isBuilt ? false : NO_GUEST_IMAGE;
 test('the image is not built again until an input changes', { skip }, () => {
   const root = repository('repository', 'guest', 'build/guest');
@@ -48,7 +48,7 @@ test('the image is not built again until an input changes', { skip }, () => {
 
 const RELEASE = '6.8.0-31-generic';
 const KERNEL_MODULES = `lib/modules/${RELEASE}/kernel/drivers`;
-/** As Ubuntu has them: names, dependencies, and what of them the image takes. */
+/** As in Ubuntu: names, dependencies, and the ones that the image uses. */
 const UBUNTU = [
   { name: 'linux-image-virtual', depends: `linux-image-${RELEASE}`, files: {} },
   {

@@ -6,14 +6,14 @@ import { curablePackage, NO_GUEST_IMAGE, notInstalled } from './installed.ts';
 import PROGRAMS from './programs.json' with { type: 'json' };
 
 const ROOT = dirname(import.meta.dirname);
-/** What brings the set-up itself; and what is only asked for its version, to say what is not there. */
+/** Programs of the set-up itself; and those only asked for their version, to report missing ones. */
 const OTHERS = ['npm', 'node', 'apt-get', 'apt-cache', 'dpkg-deb', 'systemctl', 'update-rc.d'];
-/** A literal program, as the first argument or as the first of a list of words that is handed over. */
+/** A literal program, as the first argument or as the first of a list of arguments. */
 const CALL =
   /\b(?:spawn|execFile|runProgram|versionOf|answerOf)(?:Sync)?\)?\(\s*(?:\.\.\.\w+\()?\[?'([\w./-]+)'/g;
 const WORDS = /\[\s*'(unshare|nsenter|setpriv|prlimit|sh|bash|timeout|strace)'/g;
 
-/** Names of programs that the text of a file calls. */
+/** Names of programs called in the text of a file. */
 function calledIn(text: string): string[] {
   return [...text.matchAll(CALL), ...text.matchAll(WORDS)].map(([, path = '']) => basename(path));
 }

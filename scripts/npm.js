@@ -1,11 +1,13 @@
-/** npm as the set-up calls it, and what its failures mean. Plain JavaScript, because an old Node runs it. */
+/**
+ * npm as called by the set-up, and the meaning of its errors. Plain JavaScript, because an old Node runs it.
+ */
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { run } from './outside-programs.js';
 
 const AS_PINNED = join(fileURLToPath(new URL('.', import.meta.url)), 'pinned-version.cjs');
 
-/** What npm says, and what it means. The first that matches is printed. */
+/** Messages of npm, and their meaning. The first match is printed. */
 const NPM_FAILURES = [
   {
     pattern: /\b(ENOTFOUND|EAI_AGAIN|ECONN(REFUSED|RESET)|ETIMEDOUT|E(NET|HOST)UNREACH|ERR_SOCKET_TIMEOUT)\b/,
@@ -32,13 +34,13 @@ const NPM_FAILURES = [
 ];
 
 const NPM_LOG = 'A complete log of this run can be found in: ';
-/** Lines of npm that are shown when none of them is known. */
+/** Number of npm's lines that are shown if none of them is known. */
 const CAUSE_LINES = 15;
 
-/** Debian 12 has Node 18; packages that we need ask for this much. */
+/** Debian 12 has Node 18; packages that we need require this version. */
 const OLDEST = [20, 19];
 
-/** The environment in which npm installs what the pinned Node (`v26.10.0`) can run. */
+/** The environment in which npm installs packages for the pinned Node (`v26.10.0`). */
 function forPinned(version) {
   const [major, minor] = process.versions.node.split('.').map(Number);
   const isOld = major < OLDEST[0] || (major === OLDEST[0] && minor < OLDEST[1]);
@@ -47,20 +49,20 @@ function forPinned(version) {
 }
 
 /**
- * `npm ci`, without install scripts: what the lock file names, or nothing. `pinned`: version of the Node that
- * the packages are for. Returns undefined, or why it failed, for humans.
+ * `npm ci`, without install scripts: all packages in the lock file, or none. `pinned`: version of the Node
+ * that the packages are for. Returns undefined, or the reason of the failure, for humans.
  */
 export function cleanInstall(more, pinned) {
   return callNpm(['ci', ...more], pinned);
 }
 
-/** As cleanInstall(), but what is there stays in place: a server may run from it. */
+/** Like cleanInstall(), but existing files stay in place: a server may run from them. */
 export function addPackages(more, pinned) {
   return callNpm(['install', '--no-save', ...more], pinned);
 }
 
 function callNpm(words, pinned) {
-  // Warnings are about the Node that boots us, which then runs nothing; errors still show.
+  // Warnings are about the Node that starts us, which then runs nothing; errors are still shown.
   const options = [
     '--ignore-scripts',
     '--loglevel=error',
@@ -75,7 +77,7 @@ function callNpm(words, pinned) {
   return result.error || result.status !== 0 ? explainNpm(result, words[0]) : undefined;
 }
 
-/** Why npm failed: on one line when it is known, else what npm said. */
+/** The reason of npm's failure: on one line if it is known, otherwise npm's output. */
 function explainNpm(result, verb) {
   if (result.error && result.error.code === 'ENOENT')
     return 'npm was not found; install Node.js 18 or newer with npm';

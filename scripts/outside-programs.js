@@ -1,16 +1,16 @@
-/** Outside programs, the list of them in programs.json, and Debian's way to get them. For the set-up. */
+/** Outside programs, their list in programs.json, and their installation on Debian. For the set-up. */
 import { spawnSync } from 'node:child_process';
 import { accessSync, constants, readFileSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
-/** Whose programs each purpose takes. */
+/** The lists of programs for each purpose. */
 const PARTS = {
   start: ['start'],
-  // The same, and all parts: for images and packages.
+  // The same, with all parts: for images and packages.
   whole: ['start'],
-  // What a start of the package needs, which npm has installed already.
+  // Needs of a start of the package, which npm has already installed.
   installed: ['start'],
   test: ['start', 'test'],
   all: ['start', 'test', 'all'],
@@ -56,7 +56,10 @@ function isRoot() {
   return process.getuid !== undefined && process.getuid() === 0;
 }
 
-/** The listed programs for `purpose` that are not here. What only root can use nobody else misses. */
+/**
+ * The listed programs for `purpose` that are missing. Programs that only root can use are not missing for
+ * others.
+ */
 export function missingPrograms(purpose) {
   const listed = JSON.parse(readFileSync(join(ROOT, 'scripts', 'programs.json'), 'utf8'));
   const isWanted = (entry) => entry.for.split(' ').some((part) => PARTS[purpose].includes(part));
@@ -75,7 +78,7 @@ export function canInstallPackages() {
   }
 }
 
-/** A service that comes with a package is not started: its port on this host is not ours to take. */
+/** A service in a package is not started: its port on this host is not ours to use. */
 const QUIET = { DEBIAN_FRONTEND: 'noninteractive', SYSTEMD_OFFLINE: '1', RUNLEVEL: '1' };
 
 const aptGet = (...words) => run('apt-get', words, QUIET);
@@ -91,13 +94,13 @@ function install(packages, ...more) {
 }
 
 /**
- * Installs Debian packages and returns how it went, in words. One that this release does not have, like
- * Ubuntu's chromium, keeps none of the others away.
+ * Installs Debian packages and returns the outcome, in words. A package that this release lacks, like
+ * Ubuntu's chromium, does not prevent the others.
  */
 export function installPackages(packages) {
   aptGet('update', '-qq');
   let problem = install(packages);
-  // Somebody ended an earlier installation in the middle, maybe of this set-up.
+  // An earlier installation was interrupted, maybe by this set-up.
   if (problem?.includes('dpkg --configure -a')) {
     run('dpkg', ['--configure', '-a'], QUIET);
     problem = install(packages);
@@ -110,10 +113,10 @@ export function installPackages(packages) {
   return `done, except ${absent.join(', ')}: ${problem}`;
 }
 
-/** Takes back what packages did so that these services start with the host from now on. */
+/** Reverts the automatic start of these services that packages enabled. */
 export function disableServices(names) {
   for (const name of names) {
-    // The first where there is systemd, the second where there are scripts of SysV's kind.
+    // The first with systemd, the second with SysV scripts.
     run('systemctl', ['--quiet', 'disable', name], { SYSTEMD_OFFLINE: '1' });
     run('update-rc.d', [name, 'disable']);
   }

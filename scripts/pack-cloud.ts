@@ -59,7 +59,7 @@ function pathsFor(name: string, from: string): string[] {
   return [...folders.map((folder) => `${folder}/node_modules/${name}`), `node_modules/${name}`];
 }
 
-/** Path of the tarball, in `folder`. The builds must be of the present sources; the set-up ensures that. */
+/** Path of the tarball, in `folder`. The builds must be up to date; the set-up ensures that. */
 export function packCloud(folder: string): string {
   rmSync(PACKAGE, { recursive: true, force: true });
   for (const path of COPIED) cpSync(join(ROOT, path), join(PACKAGE, path), { recursive: true });

@@ -45,7 +45,7 @@ const MARIADB = programsOf('mariadb', 'MariaDB');
 const DEBIAN_POSTGRESQL = programsOf('postgresql', 'PostgreSQL');
 const POSTGRESQL = {
   ...DEBIAN_POSTGRESQL,
-  /** `hasOwn`: whether the host has one. Without packages of it, better one without dumps than none. */
+  /** `hasOwn`: whether the host has one. Without its packages, a server without dumps is better than none. */
   prepare({ hasOwn, ...options }) {
     const folder = folderOf(options.root);
     try {
@@ -61,15 +61,15 @@ const POSTGRESQL = {
   },
 };
 
-/** In the order in which they are prepared: machines first, which need theirs to start at all. */
+/** In the order of preparation: machines first, which need theirs to start at all. */
 const PARTS = [GUEST_IMAGE, POSTGRESQL, MARIADB];
 
-/** The parts that are not there, or not of the present sources. */
+/** The missing or outdated parts. */
 export function missingParts(root) {
   return PARTS.filter((part) => !part.isThere(root));
 }
 
-/** Whether the same attempt may succeed later: a mirror that cannot be reached, a full disk. */
+/** Whether the same attempt may succeed later: an unreachable mirror, a full disk. */
 export function mayComeLater(error) {
   return !(error instanceof NoPackages) && error.fix !== COPY_IMAGE;
 }
