@@ -18,7 +18,7 @@ const FIRST_RETRY_MS = 30_000;
 const LAST_RETRY_MS = 1_800_000;
 const HAS_POSTGRESQL = process.argv.includes('has-postgresql');
 
-/** For a reader at any moment: the file is whole. */
+/** For a reader at any moment: the file is complete. */
 function note(part, progress) {
   const file = join(FOLDER, `${part.name}.json`);
   const text = JSON.stringify({ pid: process.pid, ...progress });
@@ -28,7 +28,7 @@ function note(part, progress) {
 
 const forget = (part) => rmSync(join(FOLDER, `${part.name}.json`), { force: true });
 
-/** Leftovers of a set-up that was killed. */
+/** Remains of a killed set-up. */
 function sweep() {
   for (const folder of ['build/guest', 'build/programs'].map((path) => join(ROOT, path))) {
     mkdirSync(folder, { recursive: true });
@@ -42,7 +42,7 @@ async function attempt(part) {
   const began = Date.now();
   try {
     note(part, { percent: 0, step: 'looking for packages' });
-    // Calls of a server that has just become ready come first.
+    // Calls of a server that has just become ready have priority.
     await new Promise((resolve) => setImmediate(resolve));
     const words = part.prepare({
       root: ROOT,
@@ -65,7 +65,7 @@ async function main() {
     mkdirSync(FOLDER, { recursive: true });
     accessSync(FOLDER, constants.W_OK);
   } catch (error) {
-    // Installed by somebody else, or read-only as under systemd.
+    // Installed by another user, or read-only as under systemd.
     console.log(
       `  Parts of this host are missing, and ${FOLDER} cannot be written (${error.code}). Its owner`,
     );

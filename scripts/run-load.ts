@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { availableParallelism, cpus, loadavg } from 'node:os';
 
-/** Of /proc/…/stat: USER_HZ, which is 100 on every Linux that Node runs on (man 5 proc). */
+/** In /proc/…/stat: USER_HZ, which is 100 on every Linux on which Node runs (man 5 proc). */
 const TICK_MS = 10;
 
 export class Processors {

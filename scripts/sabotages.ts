@@ -21,7 +21,7 @@ export interface Sabotage {
 
 const LOST = /is lost|cannot be read|it may hold|altered/;
 const lateCommit = (ms: number) => `
-      // Not before the first upload, which comes after the accounts and buckets of the test.
+      // Not before the first upload, which follows the accounts and buckets of the test.
       const late = this.#sql.some((sql) => sql.startsWith('INSERT INTO versions'));
       if (this.#database.inTransaction) this.#control.end.run();
       this.#control.begin.run();

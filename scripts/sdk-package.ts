@@ -1,6 +1,6 @@
 /**
  * The SDK as a package that npm installs: JavaScript with declarations, without dependencies, for browsers
- * and for Node from 22 on.
+ * and for Node 22 or newer.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,15 +1,15 @@
 /**
- * Locks between the set-ups of one clone: a file with the process id of its holder, and when that started.
- * Plain JavaScript without dependencies, because an old Node runs it.
+ * Locks between the set-ups of one clone: a file with the process id of its holder, and its start time. Plain
+ * JavaScript without dependencies, because an old Node runs it.
  */
 import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 
 const LOOK_MS = 200;
-/** Between making the file and writing into it; on a full disk there may never be more. */
+/** Between the creation of the file and the write into it; on a full disk it may stay empty. */
 const WRITTEN_MS = 2000;
 
-/** State and start of a process as Linux tells them, or undefined. */
+/** State and start of a process as reported by Linux, or undefined. */
 function statOf(pid) {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'latin1');
@@ -21,8 +21,8 @@ function statOf(pid) {
 }
 
 /**
- * Whether a process runs. One that has ended stays in the table of processes until its parent asks, which not
- * every parent does. `start`: of the one that is meant, since numbers are given again.
+ * Whether a process runs. An ended one stays in the table of processes until its parent reads its status,
+ * which some parents never do. `start`: the start time of the expected process, because numbers are reused.
  */
 export function isAlive(pid, start) {
   try {
@@ -35,10 +35,10 @@ export function isAlive(pid, start) {
   return !/[ZX]/.test(stat.state) && (start === undefined || start === stat.start);
 }
 
-/** What stands in the lock of this process. */
+/** The text in the lock of this process. */
 const OWN = [process.pid, statOf(process.pid)?.start].filter((word) => word !== undefined).join(' ');
 
-/** The process that holds the lock, 0 until it is written, or null. A holder that died holds nothing. */
+/** The process that holds the lock, 0 until it is written, or null. A dead holder does not count. */
 function holderOf(file) {
   try {
     const [pid, start] = readFileSync(file, 'utf8').split(' ');
@@ -61,7 +61,7 @@ function take(file) {
   }
 }
 
-/** Codes of a file that this user may not write: then there is nothing to do but to read what is there. */
+/** Error codes of a file that this user may not write: then it can only be read. */
 const NOT_OURS = ['EACCES', 'EPERM', 'EROFS'];
 
 function takeOrPass(file) {
@@ -75,7 +75,7 @@ function takeOrPass(file) {
 
 /**
  * Runs `work` while holding `file`. Waits for another holder first, and calls `onWait` with its process id
- * once. Who may not write there works without.
+ * once. Without write permission it runs without the lock.
  */
 export async function withLock(file, { onWait, work }) {
   let waits = false;

@@ -21,11 +21,11 @@ const NODE_PACKAGE = `node-${process.platform}-${process.arch}`;
 export const UNREACHABLE = { npm_config_registry: 'http://127.0.0.1:9/', npm_config_fetch_retries: '0' };
 
 const SCRIPTS = readdirSync(join(ROOT, 'scripts')).filter((name) => /\.js(?:on)?$/.test(name));
-/** Without anybody's npm configuration. */
+/** Without any user's npm configuration. */
 const HOME = join(PARENT, 'home');
 mkdirSync(HOME);
 
-/** The environment of a person who just cloned this, npm's settings for what it started itself removed. */
+/** The environment of a person who just cloned this, without npm's settings for its child processes. */
 export const OUTSIDE = {
   ...Object.fromEntries(Object.entries({ ...process.env, HOME }).filter(([name]) => !/^npm_/i.test(name))),
   // npm 9 copies folders, and then reports other versions than our lock file.
@@ -46,7 +46,7 @@ export interface Clone {
   readonly directory: string;
   /** Its environment. */
   readonly env: NodeJS.ProcessEnv;
-  /** Runs the set-up script as npm would, with its own empty cache. */
+  /** Runs the set-up script like npm, with its own empty cache. */
   setUp(
     purpose: string,
     options?: { env?: Record<string, string>; uid?: number },

@@ -1,4 +1,4 @@
-/** Set-ups of one clone beside each other, and those that are cut short. */
+/** Concurrent set-ups of one clone, and interrupted ones. */
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -10,7 +10,7 @@ import { type Clone, makeClone, PARENT } from './setup-clone.ts';
 
 after(() => rmSync(PARENT, { recursive: true }));
 
-/** A set-up in its own process group, as a terminal has it, and all that it says. */
+/** A set-up in its own process group, as in a terminal, and its output. */
 function begin({ directory, env }: Clone) {
   const words = [join(directory, 'scripts/setup.js'), 'start'];
   const child: ChildProcess = spawn(process.execPath, words, { env, detached: true });
@@ -21,7 +21,7 @@ function begin({ directory, env }: Clone) {
     });
   return {
     said: () => said,
-    /** A fast host may be done already: then there is nothing to interrupt. */
+    /** On a fast host it may be done already: then there is nothing to interrupt. */
     interrupt: () => {
       if (child.exitCode === null) process.kill(-(child.pid ?? 0), 'SIGINT');
     },
@@ -29,7 +29,7 @@ function begin({ directory, env }: Clone) {
   };
 }
 
-/** Has a folder as the real one has, and waits for a file before it is done. */
+/** Has a folder like the real one, and waits for a file before it is done. */
 const SLOW_BUILDER = `import { existsSync, mkdirSync, renameSync, symlinkSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 const [stamp] = process.argv.slice(2);
@@ -77,7 +77,7 @@ describe('set-ups of one clone', () => {
     mkdirSync(join(clone.directory, 'build'));
     writeFileSync(lockOf(clone), String(spawnSync('sh', ['-c', ':']).pid));
     assert.match(clone.setUp('start').output, /^ {2}installing dependencies/);
-    // In containers the first process often does not ask: the dead one stays in the table of processes.
+    // In containers the first process often does not reap: the dead one stays in the table of processes.
     const parent = spawn('sh', ['-c', 'sleep 0 & echo $!; exec sleep 600']);
     t.after(() => parent.kill());
     const [pid] = await once(parent.stdout.setEncoding('utf8'), 'data');

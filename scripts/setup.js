@@ -1,7 +1,7 @@
 /**
- * Set-up, run before `npm start` and `npm test`. Plain JavaScript without dependencies, because in a
- * fresh clone an old Node runs it before anything is installed. Prints one line per step that had
- * something to do, and costs a few milliseconds when none had.
+ * Set-up, run before `npm start` and `npm test`. Plain JavaScript without dependencies, because in a fresh
+ * clone an old Node runs it before anything is installed. Prints one line per step with work to do, and takes
+ * a few milliseconds if there is none.
  */
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -40,7 +40,7 @@ const STAMP = join(MODULES, '.cloudlet-setup');
 const FIND_POSTGRESQL = fileURLToPath(new URL('./find-postgresql.ts', import.meta.url));
 const PINNED_NODE = join(MODULES, '.bin', 'node');
 
-/** Libraries the pinned Node takes from the host, and the Debian package of each. */
+/** Libraries of the host that the pinned Node needs, and the Debian package of each. */
 const LIBRARIES = {
   'libatomic.so.1': 'libatomic1',
   'libstdc++.so.6': 'libstdc++6',
@@ -49,7 +49,7 @@ const LIBRARIES = {
 
 class SetupError extends Error {}
 
-/** Runs one step and prints its line, with how long it took. */
+/** Runs one step and prints its line, with its duration. */
 async function step(label, work) {
   const start = process.hrtime.bigint();
   process.stdout.write(`  ${label} … `);
@@ -69,8 +69,8 @@ function readJson(path) {
 }
 
 /**
- * True when someone already ran `npm ci` or `npm install`: npm's own record of what is there equals the lock
- * file. `withTests`: the packages that only tests use must be there, too.
+ * True when someone already ran `npm ci` or `npm install`: npm's own record of the installed packages equals
+ * the lock file. `withTests`: the packages that only tests use must be there, too.
  */
 function installedMatches(lock, withTests) {
   try {
@@ -99,7 +99,7 @@ function installDependencies(lock, withTests) {
   const install = withTests && installedMatches(lock, false) ? addPackages : cleanInstall;
   const problem = install([tests, '--include=optional'], `v${version}`);
   if (problem !== undefined) throw new SetupError(problem);
-  // Nothing here is compiled against the headers of Node: 67 MB.
+  // Nothing here is compiled against Node's headers: 67 MB.
   const remove = (path) => rmSync(path, { recursive: true, force: true });
   if (program !== undefined) remove(join(dirname(program), '../include'));
   for (const path of unusedOfSqlite()) remove(path);
@@ -112,13 +112,13 @@ function unusedOfSqlite() {
   // `linux-x64.node`, `linuxmusl-x64.node`
   const isOurs = (name) => name.startsWith(process.platform) && name.endsWith(`-${process.arch}.node`);
   const names = existsSync(binaries) ? readdirSync(binaries) : [];
-  // Where none is ours npm may compile it.
+  // If none matches this host, npm may compile it.
   if (!names.some(isOurs)) return [];
   const others = names.filter((name) => !isOurs(name)).map((name) => join(binaries, name));
   return [join(folder, 'deps'), ...others];
 }
 
-/** `withTests`: the packages that only tests use, too. Those that are there stay. */
+/** `withTests`: the packages that only tests use, too. Installed ones stay. */
 async function dependencies(withTests) {
   let lockText;
   try {
@@ -144,7 +144,7 @@ async function dependencies(withTests) {
     try {
       writeFileSync(STAMP, wanted);
     } catch (error) {
-      // Without it the next set-up looks again, as another user did here.
+      // Without it the next set-up checks again, because another user ran this one.
       if (!isMissing) return { lock, worked: false };
       throw new SetupError(
         `${STAMP} cannot be written (${error.code}); run the set-up as the owner of that directory`,
@@ -166,7 +166,7 @@ function pinnedPackage(lock) {
   return { name, version, program: join(ROOT, path, bin.node) };
 }
 
-/** npm 9, as Debian has it, leaves this link out: packages for other machines have a `node` too. */
+/** npm 9, as in Debian, omits this link: packages for other hosts have a `node` too. */
 function linkRuntime(program) {
   if (existsSync(PINNED_NODE) || !existsSync(program)) return;
   mkdirSync(dirname(PINNED_NODE), { recursive: true });
@@ -180,7 +180,7 @@ function missingLibrary({ stderr }) {
   return match ? match[1] : undefined;
 }
 
-/** Starts the pinned Node. A library that it lacks is installed where that can be done. */
+/** Starts the pinned Node. A missing library is installed if possible. */
 async function askVersion(program) {
   const ask = () => spawnSync(program, ['-v'], { encoding: 'utf8' });
   const first = ask();
@@ -190,7 +190,7 @@ async function askVersion(program) {
   return ask();
 }
 
-/** Why the pinned Node does not run, with what to do. */
+/** The reason why the pinned Node does not run, and the fix. */
 function explainRuntime(result) {
   const library = missingLibrary(result);
   if (library !== undefined) {
@@ -203,7 +203,7 @@ function explainRuntime(result) {
   return `${said}; it needs glibc 2.28 or newer (not musl)`;
 }
 
-/** Throws with what to do when that Node does not run here. */
+/** Throws with the fix if that Node does not run here. */
 async function runs(program, what) {
   const result = await askVersion(program);
   if (result.error || result.status !== 0) {
@@ -212,7 +212,7 @@ async function runs(program, what) {
   return result;
 }
 
-/** The pinned Node must be there and run. */
+/** The pinned Node must be installed and run. */
 async function runtime(lock) {
   const pinned = pinnedPackage(lock);
   if (pinned === undefined) {
@@ -235,7 +235,7 @@ async function runtime(lock) {
   }
 }
 
-/** Missing programs only cost what uses them, so this step never fails. */
+/** Missing programs only disable features that use them, so this step never fails. */
 async function outsidePrograms(purpose) {
   const missing = missingPrograms(purpose);
   if (missing.length === 0) return;
@@ -250,8 +250,8 @@ async function outsidePrograms(purpose) {
 }
 
 /**
- * Builds the server, and the pages at `/` and the client that it serves. Without these two the API is there
- * all the same.
+ * Builds the server, and the pages at `/` and the client that it serves. Without these two the API still
+ * works.
  */
 async function builds() {
   const names = oldBuilds(ROOT);
@@ -267,7 +267,7 @@ async function builds() {
   }
 }
 
-/** Parts beyond the server, for machines and databases. Without one, its kind answers why. */
+/** Parts beyond the server, for machines and databases. Without one, its calls return the reason. */
 async function parts() {
   if (!existsSync(join(ROOT, 'guest'))) return;
   const hasOwn = () => spawnSync(PINNED_NODE, [FIND_POSTGRESQL]).status === 0;
@@ -295,7 +295,7 @@ function extensions(folder) {
   }
 }
 
-/** The suite holds the programs of npm to their promises, too. */
+/** The suite also tests the npm programs. */
 async function testedPostgresql() {
   const output = join(ROOT, 'build', 'test-programs');
   if (isInNpm() && !existsSync(join(output, `postgresql-${NPM_POSTGRESQL_VERSION}`)))
@@ -322,7 +322,7 @@ async function specificationTests() {
   }
 }
 
-/** Before a start of the package. `node`: the one that came with it. */
+/** Before a start of the package. `node`: the one in the package. */
 async function installed(node) {
   if (node !== undefined && node !== process.execPath) await runs(node, 'the Node of this package');
   await outsidePrograms('installed');
@@ -352,7 +352,7 @@ async function main(purpose, node) {
   if (purpose === 'long') await specificationTests();
 }
 
-// Those as whom databases and machines run must read it.
+// The users of databases and machines must be able to read it.
 process.umask(0o022);
 try {
   await withLock(join(ROOT, 'build/setup.lock'), {

@@ -70,7 +70,7 @@ describe('set-up', () => {
     clone.setUp('start');
     const lockPath = join(clone.directory, 'package-lock.json');
     writeFileSync(lockPath, `${readFileSync(lockPath, 'utf8')}\n`);
-    // The same packages in another spelling: npm's own record shows that there is nothing to install.
+    // The same packages, written differently: npm's own record shows that there is nothing to install.
     assert.doesNotMatch(clone.setUp('start').output, /installing/);
     rmSync(join(clone.directory, 'node_modules/.bin'), { recursive: true });
     rmSync(join(clone.directory, 'node_modules/.cloudlet-setup'));
@@ -250,7 +250,7 @@ describe('set-up', () => {
     assert.match(without.output, /^set-up: node-\S+ does not run on this machine: /);
     assert.ok(without.output.endsWith(`${fix}\n`), without.output);
     if (process.getuid?.() !== 0 || !existsSync('/etc/debian_version')) return;
-    // Instead of Debian's: the mirror is not ours to need here.
+    // Instead of Debian's: tests must not need the mirror.
     const aptGet = `#!/bin/sh\ncase "$*" in install*libatomic1*) : > '${library}' ;; esac\n`;
     writeFileSync(join(bin, 'apt-get'), aptGet, { mode: 0o755 });
     const { code, output } = clone.setUp('start', { env: { PATH: bin } });
@@ -263,7 +263,7 @@ describe('set-up', () => {
     const clone = makeClone();
     const bin = onlyNpm(clone.directory);
     const mark = join(clone.directory, 'set-right');
-    // Instead of Debian's, whose packages are not ours to break.
+    // Instead of Debian's packages, which tests must not change.
     const problem =
       "E: dpkg was interrupted, you must manually run 'dpkg --configure -a' to correct the problem.";
     const aptGet = `case "$*" in install*) [ -e '${mark}' ] || { echo "${problem}" >&2; exit 100; } ;; esac`;

@@ -1,7 +1,7 @@
 /**
- * Fetches the public specification tests of MongoDB's drivers into build/specifications/mongodb/. They come
- * in the source of MongoDB's driver for C, which Debian has. Plain JavaScript without dependencies, because
- * the set-up calls it on an old Node.
+ * Downloads the public specification tests of MongoDB's drivers into build/specifications/mongodb/. They are
+ * part of the source of MongoDB's C driver in Debian. Plain JavaScript without dependencies, because the
+ * set-up calls it on an old Node.
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
@@ -17,7 +17,7 @@ export function hasSpecificationTests(root) {
   return existsSync(folderOf(root));
 }
 
-/** Throws an Error of one line when this host cannot. */
+/** Throws an Error of one line if this host cannot. */
 export function fetchSpecificationTests({ root, outsidePath }) {
   mkdirSync(join(root, 'build', 'specifications'), { recursive: true });
   const directory = mkdtempSync(join(root, 'build', 'specifications', 'work-'));
@@ -29,7 +29,7 @@ export function fetchSpecificationTests({ root, outsidePath }) {
     const unpacked = spawnSync('tar', words, { env: { ...process.env, PATH: outsidePath } });
     if (unpacked.status !== 0)
       throw new GuestImageError(`${PACKAGE} no longer contains the specification tests`);
-    // Its name says that it is whole.
+    // Its name shows that it is complete.
     renameSync(tree, folderOf(root));
     return 'done';
   } finally {

@@ -8,7 +8,7 @@ import { build, type InputOptions } from 'rolldown';
 import { STRICT } from './strict-bundle.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'cloudlet-strict-'));
-/** Rolldown mentions a plugin that computed for nearly all of a build of over 3 s. */
+/** Rolldown mentions a plugin that took nearly all of a build of over 3 s. */
 const SLOW_MS = 3200;
 const slow = {
   name: 'slow',

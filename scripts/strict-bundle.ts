@@ -1,4 +1,4 @@
-/** How bundlers of the set-up take what rolldown reports: everything is an error but how long it took. */
+/** Handling of rolldown's reports in the set-up: everything except durations is an error. */
 import type { InputOptions } from 'rolldown';
 
 export const STRICT: Pick<InputOptions, 'logLevel' | 'onLog' | 'checks'> = {
@@ -6,6 +6,6 @@ export const STRICT: Pick<InputOptions, 'logLevel' | 'onLog' | 'checks'> = {
   onLog: (_level, log) => {
     throw new Error(log.message);
   },
-  // A plugin takes most of the time of a build on a loaded host, and nothing is wrong.
+  // On a loaded host a plugin takes most of the time of a build, which is not an error.
   checks: { bundlerTimings: false },
 };

@@ -11,7 +11,7 @@ export interface Entry {
   readonly mode?: number;
 }
 
-/** An archive in the format ustar; without times, so that the same sources give the same bytes. */
+/** An archive in the format ustar; without times, so that the same sources produce the same bytes. */
 function tarOf(entries: readonly Entry[]): Buffer {
   const blocks = entries.flatMap((entry) => [
     headerOf(entry),

@@ -1,4 +1,4 @@
-/** Packages for tests: an archive of them, which is the only one that apt sees. */
+/** Packages for tests, in an archive that is the only one visible to apt. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';

@@ -1,7 +1,7 @@
 /**
  * Many test files in this one process, one after the other, each as a suite of its own name; for test-run.ts.
- * A file fails that leaves something behind which would keep a process of its own from ending, or which the
- * next file would find changed.
+ * A file fails if it leaves something behind that would keep its own process from ending, or that changes the
+ * state for the next file.
  *
  * Needs TEST_FILES, the absolute paths as JSON, and TEST_NOTE, a file that always tells the number of this
  * process and the file that runs: events of a process that dies may never arrive.
@@ -11,11 +11,11 @@ import { after, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { patienceMs } from '../server/platform/host/host-facts.ts';
 
-/** A connection that was told to close, or a child that was killed, needs a moment. */
+/** A connection being closed, or a killed child, needs a moment. */
 const SETTLE_MS = 1000;
 const LOOK_MS = 10;
 
-/** Two suites of its name: a hook of the outer one runs even when a hook of the file fails. */
+/** Two suites for each file: a hook of the outer one runs even if a hook of the file fails. */
 function runFile(file: string): Promise<void> {
   writeFileSync(process.env.TEST_NOTE ?? '', `${process.pid} ${file}`);
   const before = new Surroundings();

@@ -159,7 +159,7 @@ describe('a test run', () => {
     ['after.test.mjs', 1, /the hook after the tests/],
   ] as const) {
     test(`${name} is one failure among others, and takes no result with it`, () => {
-      // What is left open gets time to close, and this test is about no other time.
+      // Open resources get time to close, and this test does not measure that time.
       const options = name === 'leaks.test.mjs' ? { timeoutMs: 60_000 } : {};
       const outcomes = outcomesOf(['hooks.test.mjs', name, 'tidy.test.mjs'], options).map(short);
       assert.equal(outcomes.length, 3, JSON.stringify(outcomes));

@@ -9,7 +9,7 @@ import { figuresOf, measureTrips, type Trip } from './trips.ts';
 
 /**
  * As measured beside the other files of a whole run: on a quiet host there are three or four files less. They
- * rose once: whether there are credits is asked of the usage itself, and rows carry checksums.
+ * rose once: the check for credits reads the usage itself, and rows have checksums.
  */
 const CEILINGS: Readonly<Record<string, { readonly files: number; readonly single: number }>> = {
   'upload of 4 KiB': { files: 45, single: 5 },
@@ -26,20 +26,21 @@ const CEILINGS: Readonly<Record<string, { readonly files: number; readonly singl
   'libSQL query': { files: 26, single: 7 },
   // The process of the engine has its own connections; a trip counts the server's files.
   'MongoDB document': { files: 10, single: 1 },
-  // What threads still do when a run ends counts for it or not. A third of it makes dumps, and copies disks.
+  // Work of threads at the end of a run may or may not count for it. A third of it makes dumps, and copies
+  // disks.
   'recovery point': { files: 107, single: 18 },
   'restore of a file': { files: 73, single: 11 },
   charge: { files: 44, single: 7 },
 };
 
-/** Files more in a trip of a busy host, which is so slow that what runs by the clock falls into each. */
+/** Additional files in a trip on a busy host, which is so slow that periodic work falls into each. */
 const MOST_BY_THE_CLOCK = 4;
 
 test('trips stay below their ceilings', async () => {
   const trips = await measureTrips();
   assert.deepEqual(trips.map(({ name }) => name).sort(), Object.keys(CEILINGS).sort());
   const above = trips.flatMap(excess);
-  // What runs by the clock may fall into any trip: what counts is above its ceiling twice.
+  // Periodic work may fall into any trip: a trip fails if it is above its ceiling twice.
   const again = above.length === 0 ? [] : await measureTrips(above.map(({ trip }) => trip));
   assert.deepEqual(again.flatMap(excess), []);
 });

@@ -54,7 +54,9 @@ const POST = { method: 'POST' };
 const DELETE = { method: 'DELETE' };
 const POINTS = '/api/disaster-recovery/points';
 
-/** Runs the journeys of these names, or all, against a new cloud. Resolves with the measurements of each. */
+/**
+ * Runs the journeys with these names, or all, against a new cloud. Resolves with the measurements of each.
+ */
 export async function measureTrips(names?: readonly string[]): Promise<Trip[]> {
   const folder = mkdtempSync(join(tmpdir(), 'cloudlet-trips-'));
   const socket = join(folder, 'socket');
@@ -129,7 +131,7 @@ async function taken(socket: string): Promise<Ran> {
   return ran;
 }
 
-/** Those that `keep` accepts, without files of which none is left. */
+/** Functions that `keep` accepts, without files that have none left. */
 function filtered(ran: Ran, keep: (file: string, name: string) => boolean | undefined): Ran {
   const kept = [...ran].map(
     ([file, names]) => [file, new Set([...names].filter((name) => keep(file, name)))] as const,
@@ -245,7 +247,7 @@ async function documentJourney(user: CheckedClient) {
   return { journey: { name: 'MongoDB document', run }, end: () => client.close() };
 }
 
-/** A point, and a deleted object that its owner restores from one. */
+/** A point, and a deleted object that its owner restores from it. */
 async function recoveryJourneys(admin: CheckedClient, user: CheckedClient): Promise<Journey[]> {
   await user.expect(201, '/api/buckets', { json: { name: 'lost' } });
   const { body } = await user.upload('lost', 'file', Buffer.alloc(4096, 7));

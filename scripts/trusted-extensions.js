@@ -1,6 +1,6 @@
 /**
- * Has every tenant create extensions that PostgreSQL leaves to administrators, though they reach neither
- * files nor other hosts: their control files say so, in programs that the set-up unpacked and nowhere else.
+ * Lets every tenant create extensions that PostgreSQL reserves for administrators, although they access
+ * neither files nor other hosts: changes their control files, only in programs that the set-up unpacked.
  * Plain JavaScript without dependencies, because the set-up calls it on an old Node.
  */
 import { existsSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
@@ -8,10 +8,12 @@ import { join } from 'node:path';
 
 const EXTENSIONS = ['pg_stat_statements', 'vector'];
 const TRUSTED = /^\s*trusted\s*=/m;
-/** What only an administrator could call then; who created it is its administrator here. */
+/** Functions that only an administrator could call then; the creator is the administrator here. */
 const FOR_NOBODY = /^REVOKE ALL ON FUNCTION (pg_stat_statements_reset\([^)]*\)) FROM PUBLIC;$/gm;
 
-/** In all programs of PostgreSQL in that folder; again changes nothing. Throws when it may not write. */
+/**
+ * For all PostgreSQL programs in that folder; a repetition changes nothing. Throws without write permission.
+ */
 export function trustExtensions(folder) {
   for (const directory of existsSync(folder)
     ? readdirSync(folder).flatMap((name) => foldersIn(folder, name))
@@ -19,7 +21,7 @@ export function trustExtensions(folder) {
     for (const name of EXTENSIONS) trust(directory, name);
 }
 
-/** Where extensions are: as distributions have it, and as npm has it. */
+/** The folders of extensions: in distributions, and in npm. */
 function foldersIn(folder, name) {
   const [, major] = /^postgresql-(\d+)/.exec(name) || [];
   return [`usr/share/postgresql/${major}`, `usr/lib/postgresql/${major}/share/postgresql`]
@@ -37,7 +39,7 @@ function trust(directory, name) {
     const given = sql.replace(FOR_NOBODY, '$&\nGRANT EXECUTE ON FUNCTION $1 TO @extowner@;');
     if (given !== sql && !sql.includes('@extowner@')) put(join(directory, script), given);
   }
-  // Last: it says that all is done.
+  // Last: it records that all is done.
   put(control, `${text.trimEnd()}\ntrusted = true\n`);
 }
 

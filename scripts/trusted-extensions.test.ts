@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 
-// By a name that tsc cannot follow: it is JavaScript, because an old Node runs it.
+// With a name that tsc cannot follow: it is JavaScript, because an old Node runs it.
 const { trustExtensions } = await import(new URL('./trusted-extensions.js', import.meta.url).href);
 
 const REVOKE = 'REVOKE ALL ON FUNCTION pg_stat_statements_reset(Oid, Oid, bigint) FROM PUBLIC;';

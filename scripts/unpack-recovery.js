@@ -30,7 +30,7 @@ const ZSTD = 1;
 const LARGEST_PIECE = 4 * 2 ** 20;
 const ZEROS = Buffer.alloc(LARGEST_PIECE);
 
-/** What a person is told in one line. */
+/** A message for a person, in one line. */
 class Problem extends Error {}
 
 /** The 32 bytes of a recovery key as text. Case, spaces and dashes do not matter. */
@@ -60,7 +60,7 @@ function derive(key, salt, info) {
   return Buffer.from(hkdfSync('sha256', key, salt, info, 32));
 }
 
-/** `nonce (12) · AES-256-GCM · tag (16)`; undefined when the bytes or the key are not the right ones. */
+/** `nonce (12) · AES-256-GCM · tag (16)`; undefined if the bytes or the key are wrong. */
 function decrypt(key, sealed, context) {
   if (sealed.length < 28) return undefined;
   const decipher = createDecipheriv('aes-256-gcm', key, sealed.subarray(0, 12));
@@ -73,7 +73,7 @@ function decrypt(key, sealed, context) {
   }
 }
 
-/** A sealed piece or manifest. Throws Problem when it is not what was put there. */
+/** A sealed piece or manifest. Throws Problem if it was changed. */
 function unseal(key, sealed, context) {
   const content = decrypt(key, sealed, context);
   if (content === undefined) throw new Problem(`${context} is damaged`);
@@ -102,14 +102,14 @@ class Repository {
     this.#manifests = derive(key, '', 'cloudlet manifests');
   }
 
-  /** Each further mark reverses the one before. */
+  /** Each additional mark reverses the previous one. */
   #isDeleted(id) {
     const folder = join(this.#location, 'deleting');
     const names = existsSync(folder) ? readdirSync(folder) : [];
     return names.filter((name) => name.replace(/\.\d+$/, '') === id).length % 2 === 1;
   }
 
-  /** `wanted`: its id; undefined: the newest complete one, else the newest, of those not deleted. */
+  /** `wanted`: its id; undefined: the newest complete one, otherwise the newest, without deleted ones. */
   manifest(wanted) {
     const ids = readdirSync(join(this.#location, 'points')).filter((id) => /^drp-[0-9a-z]+$/.test(id));
     if (wanted !== undefined && !ids.includes(wanted)) {
@@ -146,7 +146,7 @@ class Repository {
     return bytes;
   }
 
-  /** The lines of a component's index, which may be longer than a string can be. */
+  /** The lines of a component's index, which may be longer than the maximum string. */
   *entries({ index }) {
     let rest = Buffer.alloc(0);
     for (const name of index) {
@@ -159,7 +159,7 @@ class Repository {
   }
 }
 
-/** Removes the file again when a piece of it cannot be had. */
+/** Removes the file again if one of its pieces is missing. */
 function write(repository, out, { path, mode, size_bytes: size, pieces }) {
   if (path.startsWith('/') || path.startsWith('..') || normalize(path) !== path) {
     throw new Problem('its path is outside the output directory');
@@ -171,7 +171,7 @@ function write(repository, out, { path, mode, size_bytes: size, pieces }) {
     let at = 0;
     for (const name of pieces) {
       const bytes = repository.piece(name);
-      // Holes stay holes: disks are mostly made of them.
+      // Holes remain holes: disks mostly consist of them.
       const isHole = bytes.equals(ZEROS.subarray(0, bytes.length));
       const written = isHole ? bytes.length : writeSync(file, bytes, 0, bytes.length, at);
       if (written < bytes.length) throw new Problem('it could not be written completely: the disk is full');
@@ -187,7 +187,7 @@ function write(repository, out, { path, mode, size_bytes: size, pieces }) {
   }
 }
 
-/** How many files are not there. */
+/** Number of missing files. */
 function unpack([location, keyFile, out, wanted]) {
   if (out === undefined) {
     throw new Problem('usage: node scripts/unpack-recovery.js POINTS_DIR KEY_FILE OUT_DIR [POINT_ID]');
