@@ -1,4 +1,4 @@
-/** Every operation of openapi.json has a method, and the methods send what the cloud understands. */
+/** Every operation of openapi.json has a method, and the methods send requests that the cloud accepts. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -26,7 +26,7 @@ interface Sent {
   readonly init: RequestInit;
 }
 
-/** A client whose calls are answered by `answers`, one after the other, and what it sent. */
+/** A client whose calls are answered by `answers`, one after the other, and its sent requests. */
 function scripted(...answers: Response[]) {
   const sent: Sent[] = [];
   const fetch = async (url: string | URL | Request, init: RequestInit = {}) => {

@@ -74,7 +74,7 @@ export function watchUpdates({ address, headers, listener }: Watch): () => void 
       if (message.type === 'changed') listener.changed(message.things);
     };
   };
-  // When a browser is online again it need not wait, and its old connection may be dead.
+  // When a browser is online again it does not need to wait, and its old connection may be dead.
   const hurry = () => {
     const old = socket;
     socket = undefined;
