@@ -39,9 +39,9 @@ export function lastAdministrator(): AppError {
 }
 
 /**
- * Throws `operator_required` for the account of an administrator, or of a former one, unless the
- * operator on the host calls: if one administrator could take over another's account, one stolen key
- * could take all of them. Without the former ones, it could take away the rights first.
+ * Throws `operator_required` for the account of an administrator, or of a former one, unless the operator on
+ * the host calls: if one administrator could take over another's account, one stolen key could take all of
+ * them. Former administrators are included because the rights could be taken away first.
  */
 export function assertMayOpen({ via }: Principal, { is_admin, was_admin, username }: AccountRow): void {
   if ((is_admin === 0 && was_admin === 0) || via === 'control') return;

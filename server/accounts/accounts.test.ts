@@ -19,7 +19,7 @@ after(() => fixture.close());
 const address = '127.0.0.1';
 let made = 0;
 
-/** A fresh account; its user name is unused before. */
+/** A new account, whose user name was not in use. */
 async function register(fields: { username?: string; email?: string; password?: string } = {}) {
   const username = fields.username ?? `user-${++made}`;
   const email = fields.email ?? `${username}@example.com`;
@@ -31,7 +31,7 @@ async function register(fields: { username?: string; email?: string; password?: 
 const principalOf = (apiKey: string) => fixture.authenticator.authenticate({ apiKey });
 const code = (expected: string) => (error: unknown) => isAppError(error) && error.code === expected;
 
-/** What an account shows beyond its registration, as long as it has credits. */
+/** Members of an account beyond those of its registration, as long as it has credits. */
 const IN_ORDER = {
   is_admin: false,
   is_auditor: false,
@@ -152,7 +152,7 @@ test('two nodes that register at once give different ids, and refuse nobody', as
     return nodes[i % 2]?.register(BACKGROUND, fields);
   };
   const atOnce = await Promise.all(Array.from({ length: 20 }, (_, i) => registerAt(i)));
-  // The second node has fallen far behind when it goes on.
+  // The second node is far behind when it continues.
   const atOne = await Promise.all(Array.from({ length: 60 }, (_, i) => registerAt(20 + 2 * i)));
   const ids = [...atOnce, ...atOne, await registerAt(21)].map((account) => account?.id);
   assert.equal(new Set(ids).size, 81);
@@ -294,7 +294,7 @@ test('closing ends keys and sessions, frees the name, keeps the ledger', async (
   );
   assert.equal(fixture.changed.at(-1), principal.accountId);
   await assert.rejects(fixture.closings.close(by(principal)), code('account_not_found'));
-  // A request that was under way when the account closed leaves no way in.
+  // A request in progress when the account is closed gives no access afterwards.
   const late = fixture.apiKeys.issue(account.id);
   await fixture.metadata.commit([late.statement]);
   await assert.rejects(async () => principalOf(late.text), code('invalid_api_key'));

@@ -196,7 +196,7 @@ export class Accounts {
     });
   }
 
-  /** null: the account is made without a claim to its address. */
+  /** null: the account is created without a claim to its address. */
   async #claim(email: string, { claimEmail, isConfirmed }: CreateOptions): Promise<string | null> {
     if (claimEmail === false) return null;
     const folded = await claimOf(this.#deps, email);

@@ -127,7 +127,7 @@ test('an administrator removes an account: nobody gets in, and it is kept or gon
   assert.equal(condemned.removed_at, formatTime(at + 7 * DAY_MS));
   assert.match(condemned.suspended_reason ?? '', /removed by an administrator: has left/);
   await assert.rejects(async () => principalOf(key), code('account_suspended'));
-  // Its owner's password opens a closed account, and not this one.
+  // The owner's password reopens a closed account, but not this one.
   await assert.rejects(login('pupil'), code('account_suspended'));
   await assert.rejects(remove(id), code('write_conflict'));
   await assert.rejects(remove(chief.id), code('invalid_request'));

@@ -81,7 +81,7 @@ async function administrator() {
   return (await fixture.administration.create(BACKGROUND, fields)).api_key ?? '';
 }
 
-/** What an account shows beyond its registration, as long as it has credits. */
+/** Members of an account beyond those of its registration, as long as it has credits. */
 const IN_ORDER = {
   is_admin: false,
   is_auditor: false,
@@ -93,7 +93,7 @@ const IN_ORDER = {
   mail_about: [],
 };
 
-// First, because a set-up link is good only while there is no administrator.
+// First, because a set-up link works only while there is no administrator.
 test('set-up over HTTP', async () => {
   const earlier = await fixture.setupLinks.createSetupLink();
   const token = await fixture.setupLinks.createSetupLink();
@@ -162,7 +162,7 @@ test('register with an Idempotency-Key: one account, the same answer and key', a
   assert.equal(other.status, 422);
 });
 
-/** The headers of a page that logged in. */
+/** The headers of a page with a session. */
 function sessionOf({ headers, body }: Awaited<ReturnType<typeof call>>): Record<string, string> {
   const cookie = String(headers['set-cookie']).split(';')[0] ?? '';
   return { cookie, 'cloudlet-session': body.session_token, 'sec-fetch-site': 'same-origin' };

@@ -34,7 +34,7 @@ export interface AccountRow {
   readonly expires_at: number | null;
   /** The invitation used at registration; null: none. */
   readonly invitation_id: string | null;
-  /** 1: a login only leads to a new password. */
+  /** 1: the next login must set a new password. */
   readonly must_change: number;
   /** When its holder confirmed the address; null: not yet. */
   readonly email_verified_at: number | null;

@@ -13,7 +13,7 @@ import { AccountExports } from './account-exports.ts';
 
 const GIB = 2 ** 30;
 const PIECE = Buffer.alloc(2 ** 20);
-/** Reads all of a zip by another implementation: the first bad file, and size and place of each. */
+/** Reads a whole zip with another implementation: the first bad file, and the size and position of each. */
 const READER = `
 import json, sys, zipfile
 with zipfile.ZipFile(sys.argv[1]) as z:
@@ -27,7 +27,7 @@ before(async () => {
 });
 after(() => fixture.close());
 
-/** A file of zeros, as a disk that is mostly empty; null: of a length that is not known before. */
+/** A file of zeros, like a mostly empty disk; null: its length is not known in advance. */
 const zeros = (path: string, bytes: number, sizeBytes: number | null) => ({
   path,
   kind: 'disk' as const,
@@ -38,7 +38,7 @@ const zeros = (path: string, bytes: number, sizeBytes: number | null) => ({
   },
 });
 
-/** Takes an archive, and leaves zeros out of the file. */
+/** Receives an archive and removes the zeros from the file. */
 async function sparseFile(path: string) {
   const file = await open(path, 'w');
   let at = 0;

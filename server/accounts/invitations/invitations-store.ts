@@ -67,7 +67,10 @@ export class InvitationStore {
     };
   }
 
-  /** Another link, for the same account or accounts. Refused if none is left, or it was revoked. */
+  /**
+   * Replaces the link, for the same account or accounts. Refused if no use is left, or the invitation was
+   * revoked.
+   */
   renew(row: InvitationRow, tokenHash: string): Statement {
     return {
       sql: `UPDATE invitations SET token_hash = ?, host = ?, label = ?, email = ?, expires_at = ?, is_mailed = ?
@@ -77,7 +80,7 @@ export class InvitationStore {
     };
   }
 
-  /** Counts a use. Refused if none is left, or if it has expired or was revoked. */
+  /** Counts a use. Refused if no use is left, or if it has expired or was revoked. */
   use(id: string, now: number): Statement {
     return {
       sql: `UPDATE invitations SET uses = uses + 1

@@ -11,7 +11,7 @@ const PASSWORD = 'correct horse';
 
 const code = (expected: string) => (error: unknown) => isAppError(error) && error.code === expected;
 
-/** A chief, who invites, and what the invited do. */
+/** An administrator who invites people, and the calls of those invited. */
 async function open(options: AccountFixtureOptions = {}) {
   const fixture = await openAccountFixture({ registration: 'invitation', ...options });
   const fields = { username: 'chief', email: 'chief@example.org', password: PASSWORD, isAdmin: true };

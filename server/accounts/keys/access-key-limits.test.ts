@@ -42,7 +42,7 @@ test('a covered scope permits nothing that its maker may not', () => {
         (permission) => permits(made, permission) && !permits(maker, permission),
       );
       if (coversScope(held, scope)) assert.deepEqual(beyond, []);
-      // The other way round only "a:*" from "a:read" + "a:write" is stricter than need be.
+      // Conversely, only "a:*" from "a:read" + "a:write" is stricter than necessary.
       else assert.ok(beyond.length > 0 || scope.endsWith(':*') || scope === '*');
     }),
   );

@@ -11,7 +11,7 @@ const OLD = 'correct horse';
 const NEW = 'another battery';
 const code = (expected: string) => (error: unknown) => isAppError(error) && error.code === expected;
 
-/** Ada, an administrator, and what is done with links. */
+/** The administrator Ada, and calls that use links. */
 async function open(options: Parameters<typeof openAccountFixture>[0] = {}) {
   const fixture = await openAccountFixture(options);
   const ada = await newPrincipal(fixture.accounts, 'ada');

@@ -127,7 +127,7 @@ test('what was read before a revocation is not remembered after it', async () =>
   });
   const store = new AccountStore({
     reads: {
-      // As on an engine behind a socket: the row is read now, its answer comes later.
+      // As on an engine behind a socket: the row is read now, but the answer arrives later.
       get: async <T>(sql: string, ...params: (string | number)[]) => {
         const row = await fixture.metadata.get<T>(sql, ...params);
         await gate;
@@ -145,7 +145,7 @@ test('what was read before a revocation is not remembered after it', async () =>
   await assert.rejects(async () => authenticator.authenticate({ apiKey: key }), code('invalid_api_key'));
 });
 
-/** As of a node of a cluster; `beat.isCurrent` false: its beats are not taken. */
+/** As on a node of a cluster; `beat.isCurrent` false: its heartbeats are not accepted. */
 function shared() {
   const beat = { isCurrent: true };
   const membership = { isShared: true, isCurrent: () => beat.isCurrent };
@@ -163,7 +163,7 @@ test('in a cluster a credential is read again once it is 2 s old, once for a bur
   fixture.clock.advance(1);
   await Promise.all(Array.from({ length: 20 }, use));
   assert.equal(reads(), 2);
-  // Another node ends the key, and nobody says so.
+  // Another node ends the key, without a notification.
   await fixture.metadata.commit([fixture.store.deleteMainKeys(id)]);
   await use();
   fixture.clock.advance(MAX_AGE_MS);

@@ -28,7 +28,7 @@ import type { PasswordChecks } from './password-checks.ts';
 
 /** Short, because a program on the same computer redeems the code immediately. */
 const CODE_MS = 60_000;
-/** Maximum open codes; beyond, the oldest of the account, else of all, is removed. */
+/** Maximum open codes; above it, the oldest code of the account, else of all accounts, is removed. */
 const MAX_CODES_PER_ACCOUNT = 10;
 const MAX_CODES = 10_000;
 /** Wrong short codes of an account before it must wait, longer each time. */

@@ -14,7 +14,7 @@ before(async () => {
 });
 after(() => fixture.close());
 
-/** Log-ins with no other beside them. */
+/** Log-ins while no others are in progress. */
 const open = async (limits?: { maxAll?: number; maxPerSource?: number }) => {
   const { clock } = fixture;
   const tokens = new ShortTokens(fixture);

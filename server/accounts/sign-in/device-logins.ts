@@ -1,7 +1,7 @@
 /**
- * Logins that a device requested with a short code (RFC 8628), until they are decided and fetched.
- * They are rows, so that one node may approve them and another deliver them. Requests need no
- * credential, so a network with too many displaces only its own.
+ * Logins that a device requested with a short code (RFC 8628), until they are decided and fetched. They are
+ * rows, so that one node may approve them and another deliver them. Requests need no credential, so a network
+ * with too many requests displaces only its own.
  */
 import type { Scope } from '../../calls/principal.ts';
 import type { Room, ShortTokens } from '../../calls/short-tokens.ts';
@@ -23,7 +23,7 @@ const MAX_ALL = 2000;
 /** Many callers may share the address of a proxy that is not trusted. */
 const MAX_PER_SOURCE = 500;
 
-/** A device's wish. */
+/** A login request of a device. */
 export interface DeviceRequest {
   /** Name of the future key. */
   readonly name: string;
@@ -159,9 +159,9 @@ export class DeviceLogins<Grant> {
   }
 
   /**
-   * An address with too many open codes displaces its own oldest; when all slots are taken, the
-   * oldest of the network with most ends. No request is refused: behind a proxy many callers may
-   * have one address.
+   * An address with too many open codes displaces its own oldest code; when all slots are taken, the oldest
+   * code of the network with the most codes ends. No request is refused: behind a proxy many callers may have
+   * one address.
    */
   get #room(): Room {
     const { maxAll = MAX_ALL, maxPerSource: maxPerOwner = MAX_PER_SOURCE } = this.#deps;

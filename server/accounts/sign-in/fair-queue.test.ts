@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { endOfTick } from '../../platform/concurrency.ts';
 import { FairQueue } from './passwords.ts';
 
-/** A queue whose work ends when the test says so; `order` is who was let in. */
+/** A queue whose work ends on request of the test; `order` lists the admitted ones. */
 function gated(limits: { running: number; waiting: number }) {
   const queue = new FairQueue({ ...limits, refusal: () => new Error('full') });
   const order: string[] = [];

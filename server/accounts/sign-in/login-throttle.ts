@@ -7,7 +7,7 @@ import type { Clock } from '../../platform/clock.ts';
 import { AppError } from '../../platform/errors.ts';
 import { networkOf } from '../../platform/host/caller-networks.ts';
 
-/** Maximum tracked pairs; beyond, the one with the oldest failure is dropped. */
+/** Maximum tracked pairs; above it, the pair with the oldest failure is dropped. */
 const MAX_PAIRS = 50_000;
 const MAX_DELAY_MS = 15 * 60_000;
 /** Without a failure for this long a pair is forgotten. */
@@ -38,7 +38,7 @@ export function ofAccount(accountId: number): string {
   return `account ${accountId}`;
 }
 
-/** The words of a refusal for the failed attempts. */
+/** Wording of the refusal after failed attempts. */
 interface ThrottleWords {
   readonly detail: string;
   readonly unaffected: string;

@@ -224,7 +224,10 @@ export class FairQueue {
     return turn;
   }
 
-  /** Drops the newest task of the busiest source, to queue one of a source with `own` tasks waiting. */
+  /**
+   * Drops the newest task of the busiest source, to make room for a task of a source with `own` waiting
+   * tasks.
+   */
   #dropNewest(own: number): void {
     let longest: Waiter[] = [];
     for (const queue of this.#queues.values()) if (queue.length > longest.length) longest = queue;

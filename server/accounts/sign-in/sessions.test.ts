@@ -110,7 +110,7 @@ test('guesses by name and by e-mail address count together', async () => {
     await assert.rejects(login(name, password, '10.8.0.1'), code('invalid_credentials'), name);
     await login(name, password, '10.8.1.1');
   }
-  // The refused ones have not made the wait longer.
+  // The refused attempts have not made the delay longer.
   fixture.clock.advance(1000);
   await login(username, password, '10.8.0.1');
 });
@@ -232,7 +232,7 @@ test('a session needs both its secrets, and neither of another', async () => {
     for (const [cookies, token, expected] of refused)
       await assert.rejects(authenticate(cookies, token), code(expected), `${round}: ${expected}`);
     const own = (await bySession(victim)).accountId;
-    // What another program planted beside it hides nothing and opens nothing.
+    // A cookie that another program planted beside it neither hides the session nor opens one.
     assert.equal((await authenticate([attacker.cookie, victim.cookie], victim.token)).accountId, own);
     await bySession(attacker);
   }
