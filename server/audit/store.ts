@@ -41,9 +41,8 @@ export interface SealRow {
 }
 
 /**
- * In SQLite ids are in the order of commits, so no row up to the last sealed id is without a seal.
- * There an index has a row only once it is sealed: each entry of an index is a page more in the
- * commit of the effect.
+ * In SQLite, ids follow the order of commits, so every row up to the last sealed id is sealed. There, indexes
+ * contain only sealed rows, because each index entry would add a page to the commit of the effect.
  */
 export interface AuditOrder {
   /** Rows above this id are only in the index of ids; 0: unknown; null: each row is in all indexes. */

@@ -195,7 +195,7 @@ test('a row changed or removed in the middle or at the end is found, and which r
   assert.match((await faultOf(`DELETE FROM audit_rows WHERE target = '2-1'`)) ?? '', /range 2 has 2 rows/);
   assert.match((await faultOf(`DELETE FROM audit_rows WHERE target = '3-2'`)) ?? '', /range 3 has 2 rows/);
   assert.match((await faultOf('DELETE FROM audit_rows WHERE seal = 3')) ?? '', /range 3 has 0 rows/);
-  // With its seal the end of the log is gone without a trace in it: only the kept head knows.
+  // The end of the log is missing together with its seal, without a trace: only the stored head shows it.
   await run('DELETE FROM audit_rows WHERE seal = 3');
   await run('DELETE FROM audit_seals WHERE id = 3');
   assert.equal((await verifyChain(metadata)).ok, true);
@@ -255,7 +255,7 @@ test('a row that is stored late, with an id in between, is in the next range', a
     await run('UPDATE audit_rows SET id = ? WHERE id = (SELECT max(id) FROM audit_rows)', id + 1000);
   }
   await seals.seal({ all: true });
-  // As PostgreSQL has it, also after a move from there: its ids are not in the order of commits.
+  // As in PostgreSQL, also after a move from there: ids are not in the order of commits.
   await run('UPDATE audit_seals SET last_id = 0');
   await trail.write(entry({ target: 'late' }));
   await run("UPDATE audit_rows SET id = 1065 WHERE target = 'late'");
@@ -323,7 +323,7 @@ test('an owner sees its rows of before and after a seal, also while it pages thr
     const none = { actor: '', action: '', target: '', outcome: '', from: 0, to: 0 };
     for await (const { target } of log.list({ accountId: 7, ...none }, { before: 0, limit: 10_000 })) {
       found.push(target);
-      // What is sealed meanwhile is neither left out nor told twice.
+      // Entries that are sealed meanwhile are neither skipped nor reported twice.
       if (found.length === 300) await seals.seal({ all: true });
     }
     return found;
@@ -337,7 +337,7 @@ test('an owner sees its rows of before and after a seal, also while it pages thr
   }
   assert.deepEqual(await targets(), expected);
   assert.deepEqual(await targets(), expected);
-  // PostgreSQL, or rows that came from there: nothing is known of the order.
+  // PostgreSQL, or rows that came from there: the order is unknown.
   await run('UPDATE audit_seals SET last_id = 0');
   assert.deepEqual(await targets(), expected);
   clock.advance(400 * DAY_MS);

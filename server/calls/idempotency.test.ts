@@ -6,7 +6,7 @@ import { Idempotency } from './idempotency.ts';
 import { IdempotencyStore } from './idempotency-store.ts';
 import { NOBODY, type Principal } from './principal.ts';
 
-/** As the contract says. */
+/** As in the contract. */
 const IDEMPOTENCY_TTL_MS = 24 * 3600 * 1000;
 
 let fixture: AccountFixture;
@@ -15,7 +15,7 @@ before(async () => {
 });
 after(() => fixture.close());
 
-/** As after a restart: only what is stored is known. */
+/** As after a restart: only stored state is known. */
 const open = (maxKept = 1000, maxKeptBytes = 1e6) => {
   const store = new IdempotencyStore(fixture.metadata);
   return new Idempotency({ ...fixture, store, maxKept, maxKeptBytes, ownKeyState: async () => null });
@@ -174,7 +174,7 @@ test("an account's oldest answers go when it has too many, and nobody else's", a
   assert.equal((await keysOf(2)).length, 3);
 });
 
-/** Keeps an answer of this size under each key, a millisecond apart. */
+/** Stores a response of this size for each key, one millisecond apart. */
 async function keepAll(idempotency: Idempotency, keys: readonly string[], bytes: number): Promise<void> {
   for (const key of keys) {
     const attempt = await idempotency.begin(name(key));

@@ -11,7 +11,7 @@ export interface StoredResponse {
 
 /** Maximum bytes of a response that are kept. */
 const MAX_ANSWER_BYTES = 16 * 1024;
-/** Maximum bytes kept per account and kind; beyond, the oldest are deleted. */
+/** Maximum bytes kept per account and kind; above it, the oldest are deleted. */
 export const MAX_ACCOUNT_BYTES = 64 * 2 ** 20;
 /** Bytes of a row besides its texts: times, numbers, index entries. */
 export const ROW_BYTES = 128;

@@ -10,7 +10,7 @@ import { Operations } from './operations.ts';
 import { OperationsStore } from './operations-store.ts';
 import { NOBODY, type Principal } from './principal.ts';
 
-/** As the contract says. */
+/** As in the contract. */
 const DAY_MS = 24 * 3600 * 1000;
 const ANSWER = { status: 201, body: '{"secret":"clk_x"}' };
 const REFUSAL = { status: 409, body: '{"code":"bucket_exists"}' };
@@ -34,7 +34,7 @@ async function principal(username: string): Promise<Principal> {
 }
 
 const lost: string[] = [];
-/** As after a restart: only what is stored is known. */
+/** As after a restart: only stored state is known. */
 const open = (maxKept = 1000, maxKeptBytes = 1e6) => {
   const { metadata, sealer, clock } = fixture;
   const onLost = (operationId: string) => void lost.push(operationId);
@@ -42,7 +42,7 @@ const open = (maxKept = 1000, maxKeptBytes = 1e6) => {
   const store = new OperationsStore(metadata);
   return new Operations({ metadata, store, sealer, clock, maxKept, maxKeptBytes, isOwner, onLost });
 };
-/** A node of two that share the metadata. */
+/** One of two nodes that share the metadata. */
 const node = (runId: string, gone: ReadonlySet<string> = new Set(), lookMs = 500) => {
   const { metadata, sealer, clock } = fixture;
   const membership = { ...ALONE, runId, isShared: true, isGone: (id: string) => gone.has(id) };
@@ -55,7 +55,7 @@ const node = (runId: string, gone: ReadonlySet<string> = new Set(), lookMs = 500
 const none = () => [];
 const badStatement: Statement = { sql: 'INSERT INTO accounts (id) VALUES (NULL)', params: [] };
 
-/** A running operation, and the way to end it. */
+/** A running operation, and the function that ends it. */
 async function running(operations: Operations, who = ann) {
   const pending = await operations.begin(who, CREATE, none);
   const work = Promise.withResolvers<typeof ANSWER>();

@@ -47,7 +47,7 @@ export interface OperationsDeps {
    * True for an account's own key and its sessions, which may read everything of the account. Never throws.
    */
   readonly isOwner: (caller: Principal) => Promise<boolean>;
-  /** Maximum stored operations per account; beyond, the oldest ended ones are deleted. */
+  /** Maximum stored operations per account; above it, the oldest ended ones are deleted. */
   readonly maxKept: number;
   /** Maximum bytes of stored outcomes per account. */
   readonly maxKeptBytes?: number;

@@ -21,7 +21,7 @@ export interface NewToken extends ShortTokenName {
   readonly lifeMs: number;
 }
 
-/** Limits of open tokens; beyond, a new one replaces an open one. */
+/** Limits of open tokens; above them, a new token replaces an open one. */
 export interface Room {
   readonly maxAll: number;
   /** Maximum per owner; beyond it, the owner's oldest ends. */

@@ -26,7 +26,7 @@ before(async () => {
 });
 after(() => fixture.close());
 
-/** Two nodes of one cloud: each with a memory and its own monotonic clock. */
+/** Two nodes of one cloud, each with its own memory and monotonic clock. */
 function twoNodes() {
   const { metadata } = fixture;
   const sealer = testSealer();

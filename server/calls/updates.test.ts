@@ -69,7 +69,7 @@ test('commits are listened to while somebody watches, and again later', async ()
     for (const stop of [one, third]) stop();
     assert.equal(listening, 1);
     another();
-    // Of one that has stopped already.
+    // For a machine that has already stopped.
     another();
   }
   assert.equal(listening, 0);

@@ -104,10 +104,10 @@ interface SpaceDeps extends Pick<BuildOptions, 'clock' | 'log'> {
   readonly alarms: Alarms;
 }
 
-/** Undefined: no account keeps to a share of the disk, or none with its objects. */
+/** undefined: accounts are not limited to a share of the disk, or not with their objects. */
 function sharesOf(config: Config, { clock, log, diskSpace, metadata, alarms }: SpaceDeps) {
   const percent = ungrantedMemoryOf(config);
-  // Where objects and their rows are elsewhere, the disk may be full.
+  // If objects and their rows are stored elsewhere, the disk may be full.
   const isElsewhere = config.metadataUrl !== '' && config.blobsUrl !== '';
   const mayStore = diskSpace.assertMayStore.bind(diskSpace);
   const assertObjectSpace = isElsewhere ? () => assertWritable(alarms) : mayStore;

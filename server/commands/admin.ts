@@ -46,7 +46,7 @@ export const ADMIN: Command = {
   },
 };
 
-/** Print a link to the server. */
+/** Verbs that print a link to the server. */
 const LINKING = new Set(['setup-link', 'create-account', 'reset-link']);
 
 type Values = Words['values'];

@@ -15,12 +15,12 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { loadConfig } from ${HERE('../config/config.ts')};
 import { checkVmAddresses } from ${HERE('./doctor/doctor-network.ts')};
-// A cloud runs, and a program listens at every address.
+// A running cloud, and a program that listens at every address.
 await once(createSocket('udp4').bind(22022, '127.80.7.0').unref(), 'listening');
 await once(createServer().listen(8080, '0.0.0.0').unref(), 'listening');
 console.log(JSON.stringify((await checkVmAddresses(loadConfig({})))[0]));`;
 
-/** What doctor says in its own network, as root or, by `user`, as who that makes of it. */
+/** The output of doctor in its own network, as root or, with `user`, as this user. */
 function inNetwork(first: string, user: readonly string[] = []): Finding {
   const node = [process.execPath, '--input-type=module-typescript', '-e', ASK];
   const script = `ip link set lo up; ${first}; exec "$@"`;

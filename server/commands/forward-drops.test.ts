@@ -7,7 +7,7 @@ import { forwardDrop } from './doctor/doctor-network.ts';
 const isRoot = process.getuid?.() === 0;
 const skip = notInstalled('nft') || (isRoot ? false : 'network namespaces need root');
 
-/** What nft says in a network namespace where these rules were made. */
+/** The output of nft in a network namespace with these rules. */
 function rulesetWith(rules: string): string {
   const words = ['--net', 'sh', '-c', 'nft -f - && nft -j list ruleset'];
   const { status, stdout, stderr } = spawnSync('unshare', words, { input: rules, encoding: 'utf8' });

@@ -1,4 +1,4 @@
-/** `cloudlet migrate`, with the objects of a real cloud, killed on the way. */
+/** `cloudlet migrate` with the objects of a real cloud, killed while it runs. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
@@ -18,7 +18,7 @@ import { S3Fixture } from '../testing/s3-fixture.ts';
 const LAUNCHER = join(import.meta.dirname, '../../bin/cloudlet');
 const SIZES = [100, 20_000, 70_000, 1_500_000];
 const OBJECTS = 40;
-/** Of the requests that store an object; then the command is killed. */
+/** Number of requests that store an object; then the command is killed. */
 const KILL_AFTER = 8;
 
 type Env = Readonly<Record<string, string>>;
@@ -42,7 +42,7 @@ class Moving {
     return runCloudlet(['migrate', ...args], { env: settings, timeoutMs: 120_000 });
   }
 
-  /** Runs it until `isEnough` at a look, and kills it. */
+  /** Runs it until `isEnough` is true, and kills it. */
   async runKilled(env: Env, args: readonly string[], isEnough: () => boolean): Promise<void> {
     const settings = { PATH: process.env.PATH, CLOUDLET_DATA_DIR: this.dataDir, ...env };
     const child = spawn(LAUNCHER, ['migrate', ...args], { env: settings, stdio: 'ignore' });
@@ -88,7 +88,7 @@ function digestOf(bytes: Uint8Array): string {
 interface Round {
   readonly there: readonly string[];
   readonly back: readonly string[];
-  /** The settings of the cloud when it is there. */
+  /** The settings of the cloud if it is there. */
   readonly to: Env;
 }
 
@@ -104,11 +104,11 @@ async function assertRound(moving: Moving, { there, back, to }: Round) {
   const before = puts();
   const moved = await moving.run(to, ...there);
   assert.equal(moved.code, 0, moved.stderr);
-  // Three of four sizes are no rows.
+  // Three of four sizes are not stored in rows.
   const named = (OBJECTS * 3) / 4;
   assert.match(moved.stdout, new RegExp(`^${named} objects moved, [1-9]\\d* read back and verified`, 'm'));
   assert.match(moved.stdout, new RegExp(`^100 % ${named} of ${named} objects, `, 'm'));
-  // What was under way at the kill, and the probe, may go once more.
+  // Requests in progress at the kill, and the probe, may be repeated once.
   assert.ok(puts() - before < named - KILL_AFTER / 2, `${puts()} and ${before}`);
   const again = await moving.run(to, ...there);
   assert.deepEqual(
@@ -126,7 +126,7 @@ async function assertRound(moving: Moving, { there, back, to }: Round) {
     await moving.store(user, 'second');
   });
 
-  // As the output said.
+  // As in the output.
   const folder = join(moving.dataDir, 'blobs');
   for (const name of readdirSync(folder)) {
     if (/^[0-9a-z]{2}$/.test(name)) rmSync(join(folder, name), { recursive: true });

@@ -78,7 +78,7 @@ test('a misspelt setting is refused, and the one that was meant is named', () =>
   );
 });
 
-/** What Kubernetes makes for a Service named `cloudlet`, and for one named `cloudlet-data`. */
+/** Variables that Kubernetes sets for a Service named `cloudlet`, and for one named `cloudlet-data`. */
 const SERVICE_LINKS = {
   CLOUDLET_PORT: 'tcp://10.96.0.7:8080',
   CLOUDLET_PORT_8080_TCP: 'tcp://10.96.0.7:8080',

@@ -1,4 +1,4 @@
-/** The files of deploy/ name settings that exist, and give programs no more rights than they need. */
+/** The files of deploy/ use existing settings, and give programs no more rights than necessary. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { SETTINGS } from './settings.ts';
 
 const FOLDER = fileURLToPath(new URL('../../deploy/', import.meta.url));
-/** Placeholders of the proxies' recipes. */
+/** Placeholders in the proxy configurations. */
 const OF_PROXIES = ['CLOUDLET_API', 'CLOUDLET_API_PORT', 'CLOUDLET_DATA'];
 
 test('each setting that a file of deploy/ names exists', () => {
@@ -26,7 +26,7 @@ test('each setting that a file of deploy/ names exists', () => {
   assert.ok(count > 30);
 });
 
-/** The services of a compose file by name, each with the parts of the file that it refers to. */
+/** The services of a compose file by name, each with the referenced parts of the file. */
 function servicesOf(file: string): Map<string, string> {
   const parts = readFileSync(join(FOLDER, file), 'utf8').split(/^(?=\S)/m);
   const anchors = new Map(parts.map((text) => [/^x-\S+: &(\S+)/.exec(text)?.[1], text]));
@@ -49,9 +49,9 @@ test('no container gains rights, or changes anything but its data', () => {
     assert.match(text, /security_opt: \["no-new-privileges:true"\]/, name);
     for (const line of ['read_only: true', 'cap_drop: [ALL]'])
       assert.ok(text.includes(line), `${name}: ${line}`);
-    // The image's own user is not root: who needs root says so.
+    // The default user of the image is not root: services that need root declare it.
     if (/cloudlet$|host$|front-\d$/.test(name)) assert.match(text, /^ +user: "0:0"$/m, name);
-    // More rights are named one by one.
+    // Additional rights are listed one by one.
     assert.doesNotMatch(text, /^ *(?:privileged:|cap_add:.*SYS_(?:ADMIN|PTRACE))/m, name);
   }
 });
@@ -65,7 +65,7 @@ test('the image runs as a user who is not root and owns its data, and its base i
   };
   const made = at(/^RUN useradd --system --uid 10001 .* cloudlet +&& install .*--owner cloudlet .* \/data$/);
   const volume = at(/^VOLUME \/data$/);
-  // What comes after VOLUME no longer changes who owns a new volume.
+  // Instructions after VOLUME no longer change the owner of a new volume.
   assert.ok(made < volume);
   assert.deepEqual(lines.filter((line) => line.startsWith('USER ')).at(-1), 'USER cloudlet');
   assert.ok(
@@ -110,7 +110,7 @@ test('a base that is not pinned is told, and refused where pins are required', (
   assert.deepEqual(build(tag, 'wanted'), [0, true]);
   assert.deepEqual(build(tag, 'required'), [1, true]);
   for (const wish of ['wanted', 'required']) assert.deepEqual(build(pinned, wish), [0, false]);
-  // An argument of before FROM counts behind it only when it is named again.
+  // An argument before FROM is only visible after it if it is declared again.
   assert.match(text, /^FROM .*\n\nARG NODE_IMAGE\n/m);
 });
 
@@ -123,7 +123,7 @@ test('the unit says which rights Cloudlet has, and what stays of it', () => {
     'ProtectHome=yes',
     'PrivateTmp=yes',
   ];
-  // Otherwise it would not find its programs again, or remove the memory of servers that outlive it.
+  // Otherwise it would not find its programs again, or would remove the memory of servers that outlive it.
   const others = ['ProtectProc=default', 'RemoveIPC=no'];
   for (const line of [...lines, ...others]) assert.ok(unit.includes(line), line);
   const rights = unit.filter((line) => line.startsWith('CapabilityBoundingSet=')).join(' ');

@@ -3,9 +3,9 @@ import { test } from 'node:test';
 import { type Config, loadConfig } from './config.ts';
 import { drillConfig } from './drill-config.ts';
 
-/** Settings by whose name they lead out of a data directory: to other hosts, files and users. */
+/** Settings that lead out of a data directory according to their names: to other hosts, files and users. */
 const LEADING_OUT = /(?:Url|Target|File|Cert|Key|Domain)$/;
-/** They lead nowhere in a cloud that listens nowhere. */
+/** They lead nowhere in a cloud without listeners. */
 const HARMLESS: readonly (keyof Config)[] = ['nodeUrl', 'adminKey', 's3Domain'];
 
 test('no setting of a drill leads out of its directory', () => {

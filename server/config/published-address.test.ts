@@ -32,7 +32,7 @@ test('elsewhere they are at the host of the console, until they are given a name
     assert.deepEqual(publishedAt(config), { listen, shown }, JSON.stringify(settings));
     assert.equal(isPublishedAt(config), isBeside, JSON.stringify(settings));
   }
-  // A data origin with its own name is not where ports are.
+  // A data origin with its own name does not serve ports.
   assert.equal(isPublishedAt(of({ HOST, PUBLIC_URL }), 'data.example.org'), false);
   assert.throws(() => of({ PUBLISHED_HOST: '0.0.0.0' }), /must be a name/);
   assert.throws(() => of({ PUBLISHED_HOST: 'http://x' }), /must be a name/);

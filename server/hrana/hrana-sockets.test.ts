@@ -12,7 +12,7 @@ import { HranaSockets } from './hrana-sockets.ts';
 
 const PING_MS = 30_000;
 
-/** Sockets of a database that answers when `answer` resolves, with their pings in the test's hands. */
+/** Sockets of a database that answers when `answer` resolves; the test controls their pings. */
 async function listen(t: TestContext, answer: Promise<Uint8Array>) {
   t.mock.timers.enable({ apis: ['setInterval'] });
   const database = { databaseId: 'db-1', accountId: 1 };

@@ -1,4 +1,7 @@
-/** Mail servers that lie, flood, drip or break off: the mail waits, and arrives once with the next one. */
+/**
+ * Mail servers that lie, flood, respond slowly or disconnect: the mail waits, and arrives once with the next
+ * one.
+ */
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, test } from 'node:test';
 import { HOSTILE } from '../../test/harness/hostile-mail.ts';
@@ -11,7 +14,7 @@ const HOUR_MS = 3_600_000;
 /** Longer than the first pause after a failure. */
 const PAUSE_MS = 6000;
 const LIMITS = { silenceMs: 300, totalMs: 1000 };
-/** Of ours; each server may be asked only for the one mail that is due. */
+/** Among ours; each server may only be asked for the one mail that is due. */
 const PEOPLE = 3;
 
 let fixture: AccountFixture;

@@ -106,7 +106,7 @@ test('a server that is down is an alarm, and gets the mail when it is back', asy
   assert.deepEqual([row?.state, row?.tries], ['pending', 1]);
   await mail.queue.close();
   await other.open();
-  // Another start, as after a kill: all it knows is in the rows.
+  // Another start, as after a kill: it knows only the rows.
   const next = open(other.url);
   fixture.clock.advance(6000);
   await run(next);

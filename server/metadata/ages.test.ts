@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { FakeClock } from '../platform/clock.ts';
 import { AGELESS, Ages, MAX_AGE_MS, Remembered, SharedReads } from './ages.ts';
 
-/** A node of a cluster; `beat.isCurrent` false: its beats are not taken. */
+/** A node of a cluster; `beat.isCurrent` false: its heartbeats are not accepted. */
 function node() {
   const clock = new FakeClock();
   const beat = { isCurrent: true };
@@ -11,7 +11,7 @@ function node() {
   return { clock, beat, ages: new Ages({ membership, clock }) };
 }
 
-/** Answers come when they are let through. */
+/** Answers arrive when they are released. */
 function gated() {
   const answers: ((value: number) => void)[] = [];
   const read = () => new Promise<number>((resolve) => void answers.push(resolve));

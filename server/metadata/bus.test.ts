@@ -5,7 +5,7 @@ import type { ResourceChange } from './metadata.ts';
 
 const CHANGE: ResourceChange = { accountId: 1, kind: 'vm', id: 'vm-1' };
 
-/** A bus, what its listeners heard, and what was sent to other nodes. */
+/** A bus, the messages its listeners received, and those sent to other nodes. */
 function heard() {
   const bus = new Bus();
   const heard: unknown[] = [];

@@ -1,7 +1,7 @@
 /**
- * Reports what a commit has changed, to the parts of this process and to other nodes, if there are
- * any: caches to invalidate, and resources for watchers. Here it is reported at once. To other
- * nodes it may be late or lost, so their cached rows also have a maximum age (ages.ts).
+ * Reports what a commit has changed, to the parts of this process and to other nodes, if there are any:
+ * caches to invalidate, and resources for watchers. In this process it is reported at once. Reports to other
+ * nodes may be late or lost, so their cached rows also have a maximum age (ages.ts).
  */
 import type { ResourceChange } from './metadata.ts';
 

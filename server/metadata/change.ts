@@ -263,7 +263,10 @@ interface UnfitText {
   readonly message: string;
 }
 
-/** Why no text of the metadata may be this; null: it may. PostgreSQL cannot store U+0000, UTF-8 no half. */
+/**
+ * Why the metadata cannot store this text; null: it can. PostgreSQL cannot store U+0000, and UTF-8 no lone
+ * surrogate.
+ */
 function unfit(text: string): string | null {
   if (text.includes('\0')) return 'must not contain the NUL character (U+0000)';
   return text.isWellFormed() ? null : 'must be well-formed Unicode';

@@ -43,7 +43,7 @@ export interface IdentityDeps {
   readonly releaseReserve: () => Promise<unknown>;
 }
 
-/** Left where the metadata of a cloud were before. */
+/** Left in the former location of a cloud's metadata. */
 export interface Moved {
   /** Current location of the metadata: the database, without a password, or the data directory. */
   readonly to: string;

@@ -10,7 +10,10 @@ const STATEMENT = {
   expectChanges: 1,
 };
 
-/** A real database whose next `failures` commits find no space (or `code`), and a reserve of one piece. */
+/**
+ * A real database whose next `failures` commits fail for lack of space (or with `code`), and a reserve of one
+ * piece.
+ */
 async function withFailures(
   { failures, hasReserve = true, code = 'out_of_space' as ErrorCode }: Failures,
   use: (parts: { commits: Metadata; asked: () => number; stored: () => Promise<number> }) => Promise<void>,

@@ -32,7 +32,7 @@ async function stored(row: number): Promise<number | null | undefined> {
   return (await fixture.metadata.get<{ at: number | null }>(sql, row))?.at;
 }
 
-/** Commits fail while `broken` says so. */
+/** Commits fail while `broken` is true. */
 function breakable(): { metadata: Metadata; broken: boolean } {
   const { metadata } = fixture;
   const failing = {

@@ -170,8 +170,9 @@ export const SCANNED_AT_ONCE = 1000;
 export type InTurn = <T>(read: () => T | Promise<T>) => Promise<T>;
 
 /**
- * Turns of walks over many rows, which search, sort or count. A read of SQLite is synchronous and holds
- * everybody for some milliseconds: however many walks there are, a turn of the event loop has one read.
+ * Turns of walks over many rows, which search, sort or count. A read of SQLite is synchronous and blocks all
+ * requests for some milliseconds: regardless of the number of walks, one read runs per turn of the event
+ * loop.
  */
 export class ScanTurns {
   readonly #walks = new KeyedMutex();

@@ -28,7 +28,7 @@ test('ids of one moment differ, and nothing of one tells of the next', () => {
   const clock = new FakeClock();
   const ids = Array.from({ length: 20_000 }, () => newId('blob', clock));
   assert.equal(new Set(ids).size, ids.length);
-  // Every position of the random part takes every letter.
+  // Every letter occurs at each position of the random part.
   for (let at = -16; at < 0; at++) assert.equal(new Set(ids.map((id) => id.at(at))).size, 32);
 });
 

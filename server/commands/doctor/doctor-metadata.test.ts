@@ -83,7 +83,7 @@ describe('a server', { skip: noPostgresql }, () => {
   });
 
   test('with a standby that a failover would lose writes to', async () => {
-    // All that the server knows of a standby is a connection of this kind.
+    // The server only knows a standby by a connection of this kind.
     const standby = new Client({
       connectionString: url('postgres'),
       replication: 'database',

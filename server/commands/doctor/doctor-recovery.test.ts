@@ -51,7 +51,7 @@ test('what is not fit is named, with its fix and without the secret', async () =
       s3.url('lax-sums'),
       /ignores Content-MD5/,
       /must fit/,
-      // The fourth request that stores something has the wrong checksum.
+      // The fourth request that stores an object has the wrong checksum.
       ({ method }) => (method === 'PUT' && s3.count('PUT', 'lax-sums') === 4 ? 'lax' : undefined),
     ],
     [s3.url('hurt'), /other bytes/, /must fit/, ({ method }) => (method === 'GET' ? 'hurt' : undefined)],

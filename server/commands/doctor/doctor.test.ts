@@ -48,7 +48,7 @@ async function report(settings: Readonly<Record<string, string>> = {}) {
   };
 }
 
-/** A server that answers as Cloudlet's edge does, or as anybody. */
+/** A server that responds like Cloudlet's edge, or like any other. */
 async function listening(headers: Readonly<Record<string, string>>, work: (port: string) => Promise<void>) {
   const server = createServer((_, response) => response.writeHead(200, headers).end('{}'));
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

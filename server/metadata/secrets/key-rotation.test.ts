@@ -33,7 +33,7 @@ async function makeFixture(t: TestContext) {
   return { dataDir, keys, metadata };
 }
 
-/** Rows in every sealed column; the plaintext is the context, so that a value in the wrong row is seen. */
+/** Rows in every sealed column; the plaintext is the context, so that a value in the wrong row is noticed. */
 function rowsOf(keys: MasterKeys): Statement[] {
   const seal = (context: string) => keys.seal(Buffer.from(context), context);
   const account = {
@@ -148,7 +148,7 @@ test('a value changed between reading and storing keeps what was written last', 
     all: (sql, ...params) => metadata.all(sql, ...params),
     snapshot: metadata.snapshot.bind(metadata),
     close: () => metadata.close(),
-    // Someone else's write comes first, each time.
+    // Another writer is faster, each time.
     commit: async (statements) => {
       const mine = keys.seal(Buffer.from('mine'), 'secret:s0');
       await metadata.commit([{ sql: "UPDATE secrets SET sealed = ? WHERE name = 's0'", params: [mine] }]);

@@ -13,7 +13,7 @@ function newSpace(): number {
   return getHeapSpaceStatistics().find(({ space_name: name }) => name === 'new_space')?.space_size ?? 0;
 }
 
-/** Makes objects that live for a while, until the space for new ones has grown. */
+/** Creates objects that live for a while, until the space for new ones has grown. */
 function fill(): void {
   let kept: object[] = [];
   for (let i = 0; newSpace() < 4 * MIB && i < 1e7; i++) {
@@ -31,7 +31,7 @@ test('memory is given back once the process is quiet, not while it computes', as
   });
   const beat = collectOnceQuiet(1000);
   t.after(() => beat.stop());
-  // A beat keeps no process alive.
+  // A heartbeat keeps no process alive.
   const alive = setInterval(() => {}, 1000);
   t.after(() => clearInterval(alive));
   const working = (async () => {

@@ -26,7 +26,7 @@ export interface SweepGuardDeps {
   readonly placeOf?: (folder: string) => string | undefined;
 }
 
-/** A crash leaves a few; more than this number and share is no crash. */
+/** A crash leaves a few files; more than this number and share cannot come from a crash. */
 const MOST = 100;
 const SHARE = 0.2;
 

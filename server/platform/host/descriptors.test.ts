@@ -10,7 +10,7 @@ test('the reserve is never given, and what was taken counts before it is seen', 
   let open = 10;
   const descriptors = new Descriptors({ clock, reserve: 20, limit: 100, count: () => open });
   assert.ok(descriptors.take(60));
-  // What is only asked for is not taken.
+  // A question for free descriptors takes none.
   for (let times = 0; times < 5; times++) assert.ok(descriptors.hasFree(10));
   assert.ok(descriptors.take(10));
   assert.ok(!descriptors.take(1));
@@ -18,7 +18,7 @@ test('the reserve is never given, and what was taken counts before it is seen', 
     () => descriptors.assertFree(1),
     (error) => isAppError(error, 'insufficient_capacity') && /100/.test(error.message),
   );
-  // Some of it was closed again.
+  // Some of them were closed again.
   open = 40;
   clock.advance(1000);
   assert.ok(descriptors.take(40));

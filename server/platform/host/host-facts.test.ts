@@ -18,7 +18,7 @@ test('patience is never less than on a quiet host', () => assert.ok(patienceMs(1
 const MIB = 1024 * 1024;
 const MEMINFO = 'MemTotal:       8388608 kB\nMemFree:  100 kB\nMemAvailable:    6291456 kB\n';
 
-/** A host with 8 GiB of which 6 can be given, and with these files: its root. */
+/** A host with 8 GiB, 6 of which are available, and with these files: its root. */
 function hostWith(t: TestContext, files: Readonly<Record<string, string>>): string {
   const root = mkdtempSync(join(tmpdir(), 'cloudlet-memory-'));
   t.after(() => rmSync(root, { recursive: true }));

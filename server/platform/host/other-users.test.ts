@@ -37,7 +37,7 @@ test('root without capabilities may not, and hears which are missing', () => {
     `${SHARED} because it lacks CAP_KILL, CAP_SETUID`,
   );
   assert.equal(judge({ capabilities: '0' })?.fix.split(', ').length, 6);
-  // What a container of Docker has.
+  // The map of a Docker container.
   assert.equal(judge({ capabilities: '00000000a80425fb' }), null);
 });
 
@@ -49,9 +49,9 @@ console.log(JSON.stringify(whyNoOtherUsers(range, directory)));`;
 
 const MAP = '0 0 1\n5000 900000 10\n';
 
-/** In a namespace of users with that map, of users and groups. `groups`: whether it may change them. */
+/** In a user namespace with this map of users and groups. `groups`: whether it may change them. */
 function askIn(directory: string, groups: 'allow' | 'deny'): unknown {
-  // The shell waits for its maps, which only a process outside may write.
+  // The shell waits for its maps, which only an outside process may write.
   const script = 'echo ready; read line; exec "$@"';
   const node = [process.execPath, '--input-type=module-typescript', '-e', ASK, '--', directory, '5000', '10'];
   const words = ['--user', 'sh', '-c', script, 'sh', ...node];
