@@ -46,7 +46,7 @@ export class OutboundRefused extends Error {
 export interface Outbound {
   /**
    * Rejects with OutboundRefused `forbidden` or `invalid` if a request to `url` would be refused, as far as
-   * is known now. A name that does not resolve, or not soon, passes: it may by the time of the request.
+   * is known now. A name that does not resolve in time passes: it may resolve by the time of the request.
    */
   assertAllowed(url: string): Promise<void>;
   /** Follows redirects of a GET. Resolves when the response starts. Rejects with OutboundRefused. */

@@ -18,7 +18,7 @@ test('parts start in their order, and end in reverse once no job runs', async ()
     stop: async () => say('no job')(),
   };
   startParts([first, second], { elsewhere: [first], jobs });
-  // A job is told by itself where it runs.
+  // A job gets its own notification where it runs.
   assert.deepEqual(said.splice(0), ['job first', 'start second', 'job second']);
   await closeParts([first, second], { jobs, log: { warn: assert.fail } });
   assert.deepEqual(said, [

@@ -22,7 +22,7 @@ function open(percent = 50) {
   shares.count(() => objects, { isObjects: true });
   const kinds = [new Map<number, number>(), new Map<number, number>(), new Map<number, number>()];
   for (const kind of kinds) shares.count(() => kind);
-  /** Later, when what all hold is counted again. */
+  /** Later, when the use of all accounts is counted again. */
   const over = async () => {
     clock.advance(5000);
     return [...(await shares.over())];
@@ -44,7 +44,7 @@ test('objects, databases and machines of an account count together once the disk
   await shares.assertMayGrow(ATTACKER, GIB);
   assert.equal(looks(), 0, 'nothing is read while more than half of the disk is free');
 
-  // Each may hold a quarter of half of the disk: 12.5 GB.
+  // Each account may use a quarter of half of the disk: 12.5 GB.
   disk.freeBytes = 49 * GIB;
   assert.deepEqual(await over(), [ATTACKER]);
   await assert.rejects(shares.assertRoom(ATTACKER, 1), ({ message }: Error) => {

@@ -1,11 +1,11 @@
 /**
- * While the host's disk fills, accounts without granted credits keep to a share of it with all that they have
- * on it: objects, databases, machines. Quotas count what may be written, and this what is. So the account
- * that grows is refused first, and others still have room.
+ * While the host's disk is filling up, accounts without granted credits are limited to a share of it with
+ * everything that they store: objects, databases, machines. Quotas count what may be written, this limit what
+ * is written. So the account that grows is refused first, and others still have room.
  *
- * Objects count by their sizes, though copies of one share its bytes: to sum each content once would read all
- * versions of all accounts. So that nobody's copies pause machines, objects count for more objects only. An
- * account may so have its share in objects, and then again in databases and machines.
+ * Objects count by their sizes, although copies of one share its bytes: counting each content once would
+ * require reading all versions of all accounts. Objects limit only further objects, so that copies never
+ * pause machines. An account may thus use its share for objects, and again for databases and machines.
  */
 import type { Awaitable } from '../metadata/metadata.ts';
 import type { Clock } from '../platform/clock.ts';
@@ -14,7 +14,7 @@ import { AppError } from '../platform/errors.ts';
 /** The disk with the data directory. */
 export interface SharedDisk {
   readonly totalBytes: number;
-  /** Less what is admitted and not yet written. */
+  /** Free bytes, less those that are admitted but not written yet. */
   readonly freeBytes: number;
 }
 
@@ -26,7 +26,7 @@ export interface DiskSharesDeps {
   /** Percentage of the disk for all these accounts together. */
   readonly percent: number;
   readonly disk: () => SharedDisk;
-  /** Ids of the accounts to which this does not apply. */
+  /** Ids of the accounts without this limit. */
   readonly trusted: () => Promise<ReadonlySet<number>>;
   /** A kind could not be counted, and has its last figures. */
   readonly onError: (error: unknown) => void;
@@ -41,11 +41,11 @@ interface Kind {
 const GIB = 2 ** 30;
 /** At least this many accounts are needed to fill the share. */
 const ACCOUNTS_TO_FILL = 4;
-/** So much of its share an account has in any case, while there is any space. */
+/** Part of its share that an account may always use, while there is any space. */
 const SMALL = 1 / 8;
 /** Every account has room for a machine, also on a small disk. */
 const LEAST_BYTES = GIB;
-/** The bytes of all are counted this often, ms, and only while the disk fills. */
+/** Interval of counting the bytes of all accounts, ms; only while the disk is filling up. */
 const LOOK_MS = 5000;
 const NOBODY: ReadonlySet<number> = new Set();
 
@@ -57,7 +57,7 @@ interface Shares {
 interface Look {
   readonly at: number;
   readonly trusted: ReadonlySet<number>;
-  /** Bytes of accounts that are not trusted, with those admitted since. */
+  /** Bytes of untrusted accounts, including those admitted since the last count. */
   readonly held: Map<number, number>;
   /** The same without objects. */
   readonly others: Map<number, number>;
@@ -73,12 +73,12 @@ export class DiskShares {
     this.#deps = deps;
   }
 
-  /** Counts one more kind of thing. */
+  /** Counts another kind of resource. */
   count(read: HeldBytes, { isObjects = false } = {}): void {
     this.#kinds.push({ read, isObjects, last: new Map() });
   }
 
-  /** Accounts whose databases and machines may not grow for now: these take more than their share. */
+  /** Accounts whose databases and machines may not grow for now: these use more than their share. */
   async over(): Promise<ReadonlySet<number>> {
     const shares = this.#shares(0);
     if (shares === null) return NOBODY;
@@ -151,7 +151,7 @@ export class DiskShares {
     return this.#look;
   }
 
-  /** A kind that fails leaves the others their limits. */
+  /** If counting one kind fails, the limits of the others still apply. */
   async #count(kind: Kind): Promise<void> {
     try {
       kind.last = await kind.read();
@@ -180,7 +180,7 @@ function assertShare(held: ReadonlyMap<number, number>, { accountId, bytes, shar
   if (wantedBytes > shares.eachBytes || (isLarge && isFull)) throw shareTaken(what, ownBytes, shares);
 }
 
-/** An account that had filled the disk before there were shares takes nobody else's. */
+/** An account that had filled the disk before shares existed does not reduce the shares of others. */
 function sumOf(held: ReadonlyMap<number, number>, { eachBytes }: Shares): number {
   return [...held.values()].reduce((sum, bytes) => sum + Math.min(bytes, eachBytes), 0);
 }

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { isAppError } from '../platform/errors.ts';
 import { RestoreTurns } from './restore-turns.ts';
 
-/** Work that goes on until it is told to end. */
+/** Work that continues until it is cancelled. */
 function held() {
   const { promise, resolve } = Promise.withResolvers<void>();
   return { work: () => promise, end: () => resolve() };

@@ -43,7 +43,7 @@ export interface ResourceEvent<Type extends string> {
 /** Creates the statements that store an event. */
 export type Announce<Type extends string> = (event: ResourceEvent<Type>) => readonly Statement[];
 
-/** Allowed next states of each. */
+/** Allowed next states of each state. */
 export type Following<State extends string> = Readonly<Record<State, readonly State[]>>;
 
 /** Throws unless `after` may follow `before`; callers cannot cause this. */

@@ -8,7 +8,7 @@ class Cloud {
   readonly order = new ServingOrder({ monotonic: () => this.now });
   readonly running = new Map<DueRow, () => void>();
 
-  /** Begins what may begin. */
+  /** Starts all that may start. */
   serve(waiting: readonly DueRow[]): DueRow[] {
     const due = waiting.filter((row) => !this.running.has(row));
     const begun: DueRow[] = [];
@@ -51,7 +51,7 @@ test('accounts take turns, whatever number of webhooks each has', () => {
 test('receivers that do not respond hold half of the places, of however many accounts', () => {
   const cloud = new Cloud();
   const hostile = webhooksOf(100, 20);
-  // Nothing is known yet: they get all places, once.
+  // Nothing is known about them yet: they get all slots, once.
   assert.equal(cloud.serve(hostile).length, 16);
   cloud.pass(10_000);
   const known = hostile.filter(({ account_id }) => account_id < 104);
@@ -74,7 +74,7 @@ test('an attempt that runs for long counts as slow before its end', () => {
     cloud.running.get(row)?.();
     cloud.running.delete(row);
   }
-  // Account 100 is known to be slow, and 101 has been at it for 3 s: four places of the slow are left.
+  // Account 100 is known to be slow, and 101 has been busy for 3 s: four slots for slow accounts are left.
   assert.equal(cloud.serve(hostile.slice(0, 8)).length, 4);
   assert.equal(cloud.serve([...hostile.slice(0, 8), victim]).length, 1);
 });

@@ -10,7 +10,7 @@ import { Tunnels, type TunnelTarget } from './tunnels.ts';
 let now = 0;
 const clock = { now: () => now, monotonic: () => now } as never;
 
-/** A target that sends back what it gets, and what became of its tunnels. */
+/** A target that echoes, and the outcome of its tunnels. */
 function echo(id = 'vm-a', accountId = 1) {
   const told: [string, Readonly<Record<string, unknown>>][] = [];
   const seen = { isOpen: true, sentBytes: 0, told };
@@ -75,7 +75,7 @@ test('a target that ended before its tunnel began is heard', async (t) => {
     await once(socket, 'connect');
     return socket;
   };
-  // A socket ends without a reader when nothing came before its end.
+  // A socket ends without a reader when no data came before its end.
   const announce = () => new Promise<void>((resolve) => setTimeout(resolve, 200));
   const client = channel();
   const tunnel = await open().open({ ...target, dial, announce }, {});
@@ -135,7 +135,7 @@ test('a loop of tunnels writes few events, tells all of them, and takes nothing 
     tunnel.end();
   }
   assert.equal(attacker.seen.told.length, 51);
-  // Other ports and keys are events of their own, until those are too many.
+  // Other ports and keys are separate events, until there are too many of them.
   const others = Array.from({ length: 49 }, (_, at) => tunnels.open(attacker.target, { port: 1000 + at }));
   await Promise.all(others);
   const more = tunnels.open(attacker.target, { port: 23 });

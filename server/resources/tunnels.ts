@@ -40,7 +40,7 @@ export interface TunnelsDeps {
   readonly onError: (id: string, what: string, error: unknown) => void;
 }
 
-/** Bytes of a client that its target has not accepted; beyond, the client waits. */
+/** Bytes of a client that its target has not accepted; above this, the client waits. */
 const WINDOW_BYTES = 64 * 1024;
 /** Maximum concurrent tunnels. */
 const MAX_PER_ACCOUNT = 200;

@@ -15,7 +15,7 @@ async function started(clock = systemClock): Promise<HostMetrics> {
   return metrics;
 }
 
-/** The same share as `top` would show, read by another path: the per-core lines instead of the sum. */
+/** The same share as in `top`, read in another way: the per-core lines instead of the sum. */
 function coreTicks(): { busy: number; total: number } {
   const lines = readFileSync('/proc/stat', 'utf8').split('\n');
   const cores = lines

@@ -224,7 +224,7 @@ test('alarms of all nodes that live are told, with the name of the node to admin
   const told = { ...about, detail: 'db-8 and db-9', fix: 'load them', accounts: { 9: words } };
   const full = { code: 'out_of_space', detail: 'full', fix: 'free it', since: about.since };
   const lost: NodeView = { ...OTHER, runId: 'run-3', name: 'gone', state: 'lost', alarms: [full] };
-  // What a row says of this node is older than what it knows itself.
+  // The row about this node is older than its own knowledge.
   const nodes = [{ ...OWN, alarms: [full] }, { ...OTHER, alarms: [told, full] }, lost];
   const membership = { ...ALONE, runId: 'run-1', isShared: true, nodes: () => nodes };
   const { alarms, status } = open({}, { membership });

@@ -41,10 +41,10 @@ import { eventStatements } from '../webhooks/events-store.ts';
 import { openMailFixture } from './mail-fixture.ts';
 import { openTestMetadata } from './new-metadata.ts';
 
-/** Most access keys of one account. */
+/** Maximum number of access keys of one account. */
 export const TEST_ACCESS_KEYS = 100;
 
-/** AES-256-GCM with the context authenticated: as the master key does it. */
+/** AES-256-GCM with the context authenticated, like the master key. */
 export function testSealer(key = randomSecret(32)): Sealer {
   return {
     seal(plaintext, context) {
@@ -61,14 +61,14 @@ export function testSealer(key = randomSecret(32)): Sealer {
   };
 }
 
-/** Tickets of a cloud of one process. */
+/** Tickets of a cloud with one process. */
 export function testTickets(clock: Clock): Tickets {
   const commit = () => Promise.reject(new Error('tickets of one process store nothing'));
   const metadata = { commit, get: () => undefined, all: () => [] };
   return new Tickets({ clock, sealer: testSealer(), metadata, membership: ALONE });
 }
 
-/** The secrets that a browser shows after a login, for the authenticator. */
+/** The secrets that a browser sends after a login, for the authenticator. */
 export function shown({ cookie, token }: { readonly cookie: string; readonly token: string }) {
   return { session: { cookies: [cookie], token } };
 }
@@ -92,7 +92,7 @@ export interface AccountFixtureOptions {
   readonly cost?: PasswordCost;
   readonly loginFailures?: number;
   readonly closedAccountDays?: number;
-  /** Default: one of its own. */
+  /** Default: its own. */
   readonly sealer?: Sealer;
   /** URL of a mail server; default: none. */
   readonly smtpUrl?: string;
@@ -198,7 +198,7 @@ const signupMicro = 10_000_000;
 const apiUrl = () => 'http://127.0.0.1:8080';
 const dataUrl = () => 'http://127.0.0.1:9000';
 
-/** Mail, and the services that it takes part in. */
+/** Mail, and the services that send it. */
 function mailedOf(
   deps: Pick<ConstructorParameters<typeof MailedLinks>[0], 'store' | 'changes' | 'clock' | 'checks'> &
     Pick<ConstructorParameters<typeof ResetLinks>[0], 'sessionStore' | 'passwords' | 'throttle'> & {
@@ -225,7 +225,7 @@ function mailedOf(
   return { mail, mailedLinks, resetLinks, sendsMail: mail.outbox.isOn, askToConfirm };
 }
 
-/** Services of links that make accounts. */
+/** Services of links that create accounts. */
 function linksOf({
   plans,
   ...deps

@@ -36,7 +36,7 @@ export interface BillingFixtureOptions {
   readonly creditsMicro?: bigint;
   /** Default: SQLite in a new directory. */
   readonly openMetadata?: (clock: Clock) => Promise<Metadata>;
-  /** A further node on the same metadata, with the other's clock and without a new account. */
+  /** An additional node on the same metadata, with the other's clock and without a new account. */
   readonly clock?: FakeClock;
 }
 

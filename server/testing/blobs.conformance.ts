@@ -1,4 +1,4 @@
-/** Requirements of any BlobStore driver. A driver's own test calls this with a function that opens it. */
+/** Requirements for any BlobStore driver. The test of a driver calls this with a function that opens it. */
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
@@ -18,7 +18,7 @@ export interface StoredRef extends BlobRef {
   readonly content: Buffer;
 }
 
-/** Writes `content` in pieces of `stepBytes` and waits when told to. */
+/** Writes `content` in pieces of `stepBytes`, and waits when asked to. */
 export async function storeBlob(
   blobs: BlobStore,
   content: Buffer,
@@ -27,7 +27,7 @@ export async function storeBlob(
   const digests: readonly DigestName[] = ['MD5'];
   const writer = await blobs.create({ dataKey, digests });
   for (let at = 0; at < content.length; at += stepBytes) {
-    // The caller may reuse its memory at once, so the test does.
+    // The caller may reuse its memory immediately, so the test does.
     const piece = Buffer.from(content.subarray(at, at + stepBytes));
     const pause = writer.write(piece);
     piece.fill(0xee);
@@ -40,7 +40,7 @@ export async function storeBlob(
   return { name: written.name, sizeBytes: content.length, dataKey, content };
 }
 
-/** Everything the sink saw, even of a read that then failed. */
+/** Everything that the sink received, even from a read that then failed. */
 export async function readBlob(
   blobs: BlobStore,
   ref: BlobRef,
@@ -70,7 +70,7 @@ async function namesOf(blobs: BlobStore): Promise<Set<string>> {
   return names;
 }
 
-/** Registers the tests. `open` is called once; what it returns is closed at the end. */
+/** Registers the tests. `open` is called once; its result is closed at the end. */
 export function testBlobStore(driver: string, open: () => Promise<BlobStore>): void {
   describe(`${driver} as BlobStore`, () => {
     let blobs: BlobStore;

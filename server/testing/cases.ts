@@ -1,4 +1,4 @@
-/** How many cases of a property are tried: a fifth in `npm test`, all in `npm run test:all`. */
+/** The number of cases of a property test: a fifth in `npm test`, all in `npm run test:all`. */
 const SHARE = process.env.TEST_CASES === 'some' ? 5 : 1;
 
 /** For `numRuns` of fast-check. */

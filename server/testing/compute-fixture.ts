@@ -48,7 +48,7 @@ export interface ComputeOptions {
   readonly survivesRestart?: boolean;
   readonly imageFolders?: readonly string[];
   readonly maxImageBytes?: number;
-  /** Default: no images are fetched by name. */
+  /** Default: no images are downloaded by name. */
   readonly imageMirror?: string;
   /** Ports of 127.0.0.1 that may be published; default: none. */
   readonly publishing?: PublishingRules;
@@ -58,10 +58,10 @@ export interface ComputeOptions {
   readonly outbound?: boolean;
   readonly assertSpace?: (bytes: number) => void;
   readonly disk?: () => SharedDisk;
-  /** Where the account's only database is; default: it has none. */
+  /** Address of the account's only database; default: it has none. */
   readonly databaseUri?: NetworkServices['uri'];
   readonly descriptors?: OpenFiles;
-  /** Wraps the stores, to fail there. */
+  /** Wraps the stores, so that they can fail. */
   readonly wrapMetadata?: (metadata: Metadata) => Metadata;
   readonly wrapHypervisor?: (hypervisor: Hypervisor) => Hypervisor;
 }
@@ -74,7 +74,7 @@ export interface UsageRow {
 export type ComputeFixture = Awaited<ReturnType<typeof openComputeFixture>>;
 export type Compute = Awaited<ReturnType<ComputeFixture['open']>>;
 
-/** The fixture itself lasts; `open` is a start of Cloudlet in it. */
+/** The fixture itself remains; `open` starts Cloudlet in it. */
 export async function openComputeFixture() {
   const fixture = await openAccountFixture();
   const { metadata, bus, clock, accounts } = fixture;
@@ -100,7 +100,7 @@ export async function openComputeFixture() {
       return (await accounts.register(BACKGROUND, fields)).api_key ?? '';
     },
     open: (options: ComputeOptions = {}) => openCompute(base, options),
-    /** A call of a new account, with its own key. */
+    /** A call of a new account, with the key of that account. */
     newCall: async (username: string): Promise<Call> => by(await newPrincipal(accounts, username)),
     /** Usage of one machine, or of all, oldest first. */
     async usage(vmId?: string): Promise<UsageRow[]> {
@@ -111,7 +111,7 @@ export async function openComputeFixture() {
         .filter((row) => vmId === undefined || row.vm_id === vmId)
         .map(({ event, at }) => ({ event, at }));
     },
-    /** Suspends as an administrator does; null: resumes. */
+    /** Suspends like an administrator; null: resumes. */
     async suspend(accountId: number, reason: string | null = 'a test'): Promise<void> {
       await metadata.commit([fixture.store.setSuspended(accountId, reason)]);
     },
@@ -125,7 +125,7 @@ export async function openComputeFixture() {
       const sql = `UPDATE billing_accounts SET quotas = '{"vms":null,"vcpus":null}' WHERE account_id = ?`;
       await metadata.commit([{ sql, params: [accountId] }]);
     },
-    /** Grants a credit as an administrator does. */
+    /** Grants a credit like an administrator. */
     async grant(accountId: number): Promise<void> {
       const sides = { debit: 'system:grants', credit: `account:${accountId}`, amountMicro: 1_000_000 };
       const id = `grant-${accountId}`;
@@ -137,7 +137,7 @@ export async function openComputeFixture() {
       const rows = await Promise.all(vmIds.map((vmId) => store.find(vmId)));
       return rows.map((row) => `${row?.state} ${row?.reason_code}`);
     },
-    /** Takes the credits of all accounts. */
+    /** Sets the credits of all accounts to zero. */
     async spendAll(): Promise<void> {
       await metadata.commit([{ sql: 'UPDATE accounts SET credits_micro = 0', params: [] }]);
     },

@@ -21,13 +21,13 @@ export const vm = (id: string, account = 1) => ({
   disk_gb: 1,
 });
 
-/** Machines as billing sees them: running ones, and stopped ones to start again. */
+/** Machines as used by billing: running ones, and stopped ones to start again. */
 class Machines implements AccountStops {
   readonly #fixture: BillingFixture;
   readonly all = new Set<string>();
   readonly running = new Set<string>();
   readonly stopped = new Set<string>();
-  /** Why they were to be stopped, each time. */
+  /** The reasons of the stop requests. */
   readonly stops: StopCause[] = [];
   resumes = 0;
 
@@ -47,7 +47,7 @@ class Machines implements AccountStops {
     this.stopped.delete(id);
   }
 
-  /** Stops a machine as its owner does. */
+  /** Stops a machine like its owner. */
   async halt(id: string): Promise<void> {
     const { metadata, holds, usage, clock } = this.#fixture;
     await metadata.commit([...usage.vmStopped(vm(id), clock.now()), ...(await holds.release(vm(id)))]);

@@ -1,4 +1,4 @@
-/** Servers of several clouds of a host begin with the same data, and share nothing else. */
+/** Servers of several clouds on one host start with the same data, and share nothing else. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -10,7 +10,7 @@ import { keptPort } from '../drivers/server-port.ts';
 import { newDatabase } from './new-database.ts';
 import type { ServerFixture } from './server-fixture.ts';
 
-/** A server of ours, by its socket. */
+/** Our own server, by its socket. */
 export interface SocketOf {
   readonly folder: string;
   readonly port: number;
@@ -19,9 +19,9 @@ export interface SocketOf {
 export interface TemplateCase {
   /** Name of our administrator in the server. */
   readonly admin: string;
-  /** A cloud whose servers begin with templates in that folder. */
+  /** A cloud whose servers are copied from templates in that folder. */
   readonly open: (templates: string) => ServerFixture<AccountServers>;
-  /** Logs in; rejects if refused. */
+  /** Logs in; rejects on refusal. */
   readonly logIn: (socket: SocketOf, user: string, password: string) => Promise<unknown>;
   /** Message of a refused log-in. */
   readonly refusal: RegExp;
@@ -35,7 +35,7 @@ export function testTemplates(name: string, { admin, open, logIn, refusal }: Tem
     t.after(() => rmSync(templates, { recursive: true }));
     const clouds = [open(templates), open(templates)];
     t.after(() => Promise.all(clouds.map(({ close }) => close())));
-    // At once: both find no template.
+    // At the same time: both find no template.
     await Promise.all(clouds.map(({ engine }) => engine.provision(newDatabase(), PASSWORD)));
     const [made = '', ...others] = readdirSync(join(templates, name));
     assert.deepEqual(others, []);

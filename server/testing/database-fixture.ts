@@ -27,7 +27,7 @@ export const TEST_DATABASE_GRACE_MS = 600_000;
 export const TEST_KEEP_MS = 72 * 3_600_000;
 
 export interface DatabaseFixtureOptions {
-  /** Wraps the stores, to fail there. */
+  /** Wraps the stores, so that they can fail. */
   readonly wrapMetadata?: (metadata: Metadata) => Metadata;
   readonly wrapEngine?: (engine: Engine) => Engine;
   readonly wrapKept?: (kept: KeptDumps) => KeptDumps;
@@ -41,7 +41,7 @@ export interface DatabaseFixtureOptions {
 export type DatabaseFixture = Awaited<ReturnType<typeof openDatabaseFixture>>;
 export type DatabaseCloud = Awaited<ReturnType<DatabaseFixture['open']>>;
 
-/** The fixture itself lasts; `open` is a start of Cloudlet in it. */
+/** The fixture itself remains; `open` starts Cloudlet in it. */
 export async function openDatabaseFixture() {
   const fixture = await openAccountFixture();
   const { metadata, bus, clock, accounts, sealer } = fixture;
@@ -103,7 +103,7 @@ export async function openDatabaseFixture() {
     },
     /** Calls of a new account. */
     newCall: async (username: string): Promise<Call> => by(await newPrincipal(accounts, username)),
-    /** The most databases that the account may have. */
+    /** The maximum number of databases of the account. */
     async limit({ principal }: Call, databases: number): Promise<void> {
       const sql = 'UPDATE billing_accounts SET quotas = ? WHERE account_id = ?';
       await metadata.commit([{ sql, params: [JSON.stringify({ databases }), principal.accountId] }]);

@@ -1,6 +1,6 @@
 /**
- * Run as a program: writes into the documents of the file that it is given, from the number that it is
- * given on, until it is killed. Says each number once what it wrote is durable.
+ * Run as a program: writes documents to the given file, counting from the given number, until it is killed.
+ * Prints each number once its document is durable.
  */
 import { serialize } from 'bson';
 import { DocumentDatabase, decodeCommand } from '../../libs/mongo/index.ts';

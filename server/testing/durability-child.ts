@@ -1,4 +1,4 @@
-/** The writing process of durability.test.ts. `hasty` acknowledges before COMMIT, to see the test go red. */
+/** The writing process of durability.test.ts. `hasty` acknowledges before COMMIT, to see the test fail. */
 import { writeSync } from 'node:fs';
 import { SqliteMetadata } from '../drivers/metadata-sqlite/sqlite-metadata.ts';
 import { Alarms } from '../platform/alarms.ts';
@@ -19,7 +19,7 @@ const put = (n: number) =>
       params: [Buffer.alloc(4096, n), n],
     },
   ]);
-// writeSync: what is acknowledged is in the file before the kill, not in a buffer of this process.
+// writeSync: acknowledgements are in the file before the kill, not in a buffer of this process.
 const acknowledge = (n: number) => writeSync(1, `${n}\n`);
 
 async function writeForever(): Promise<void> {
@@ -31,7 +31,7 @@ async function writeForever(): Promise<void> {
   }
 }
 
-/** Until 20 commits were refused, then what happened, as JSON. */
+/** Until 20 commits were refused; then prints the outcome as JSON. */
 async function writeUntilRefused(): Promise<void> {
   const acknowledged: number[] = [];
   const codes: string[] = [];

@@ -1,5 +1,5 @@
 /**
- * Requirements of any database Engine, tested through the users' own driver. An engine's own test calls this
+ * Requirements for any database Engine, tested with the users' own driver. The test of an engine calls this
  * with a function that opens one.
  */
 import assert from 'node:assert/strict';
@@ -24,7 +24,7 @@ const NOBODY_LEAVES = new AbortController().signal;
 
 /** A connection of the driver, with a table or collection of notes. */
 export interface NotesClient {
-  /** Makes it, unless it is there. */
+  /** Creates it if it does not exist. */
   prepare(): Promise<void>;
   /** Resolves when the engine has acknowledged it. */
   add(note: string): Promise<void>;
@@ -37,13 +37,13 @@ export interface NotesClient {
 export interface EngineFixture {
   readonly engine: Engine;
   connect(database: EngineDatabase, password: string): Promise<NotesClient>;
-  /** Ends, with SIGKILL, the process that has the database open; null: that is not ours. */
+  /** Kills, with SIGKILL, the process that has the database open; null: the process is not ours. */
   readonly crash: ((database: EngineDatabase) => Promise<void>) | null;
   close(): Promise<void>;
   /** Whether the engine itself refuses writes beyond a size limit; otherwise it only measures. */
   readonly holdsSize: boolean;
   readonly statements: {
-    /** So many rows of one column `n`, from 1. */
+    /** This many rows of one column `n`, from 1. */
     readonly count: (rows: number) => Query['statement'];
     readonly addNote: Query['statement'];
     readonly wrong: Query['statement'];
@@ -155,7 +155,7 @@ function testUse(given: Give): void {
         () => false,
       ),
     );
-    // A session that outlived the main process for a moment may have answered.
+    // A session that outlived the main process briefly may have answered.
     const reader = await fixture.connect(database, password);
     const notes = await eventually(() => reader.notes().catch(() => null));
     assert.equal(new Set(notes).size, notes.length);
@@ -315,13 +315,13 @@ function testBounds(given: Give): void {
       .finally(() => {
         isOver = true;
       });
-    // The first crash, unless the query has not begun by then.
+    // The first crash, unless the query has not begun yet.
     while (!isOver) {
       await Promise.race([ends, sleep(1000)]);
       if (!isOver) await crash(database);
     }
     await ends;
-    // It comes back by itself, also for databases that are made next.
+    // It recovers automatically, also for databases that are created next.
     await eventually(() => client.notes().catch(() => null));
   });
 }

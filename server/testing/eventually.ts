@@ -2,11 +2,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { patienceMs } from '../platform/host/host-facts.ts';
 
-/** Longer than anything takes, of a host that is not busy; nothing waits for it to pass. */
+/** Longer than any operation on an idle host; no test waits for all of it. */
 const PATIENCE_MS = 30_000;
 const STEP_MS = 10;
 
-/** The result of `probe`, once it is truthy. Throws, naming `probe`, when something must be stuck. */
+/** The result of `probe` once it is truthy. Throws with the name of `probe` at the time limit. */
 export async function eventually<T>(probe: () => T | Promise<T>): Promise<NonNullable<T>> {
   const startMs = performance.now();
   for (;;) {

@@ -1,6 +1,6 @@
 /**
- * Requirements of any external database server: required rights, untouched data, error messages. The test of
- * each engine calls this with a function that makes one.
+ * Requirements for any external database server: required permissions, untouched data, error messages. The
+ * test of each engine calls this with a function that creates one.
  */
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
@@ -26,7 +26,7 @@ export interface ExternalFixture {
   close(): Promise<void>;
 }
 
-/** A session of the users' driver. */
+/** A session with the users' driver. */
 export interface ExternalSession {
   ask(sql: string): Promise<unknown>;
   end(): Promise<void>;
@@ -37,7 +37,7 @@ export interface ExternalKind {
   readonly setting: string;
   readonly defaultPort: number;
   readonly server: () => Promise<OperatorServer>;
-  /** Creates users with that password: `maker` has the required rights, `chief` all, `weak` none. */
+  /** Creates users with that password: `maker` has the required permissions, `chief` all, `weak` none. */
   readonly users: (password: string) => readonly string[];
   readonly fixture: (address: ServerAddress) => ExternalFixture;
   readonly connect: (
@@ -49,16 +49,16 @@ export interface ExternalKind {
   readonly limits: RegExp;
   readonly uri: RegExp;
   readonly tableInDump: RegExp;
-  /** The right that the user `weak` lacks, and the fix. */
+  /** The permission that the user `weak` lacks, and the fix. */
   readonly lacks: readonly [RegExp, RegExp];
-  /** Statements that lift the statement limit, and one that runs for long. */
+  /** Statements that lift the statement limit, and a slow one. */
   readonly lift: readonly string[];
   readonly sleep: string;
-  /** The user by which statements are run, and one that gives it the password `taken`. */
+  /** The user that runs the statements, and a statement that sets its password to `taken`. */
   readonly ours: (database: EngineDatabase) => { readonly user: string; readonly take: string };
 }
 
-/** Registers the tests; `more`: those of this engine alone. */
+/** Registers the tests; `more`: tests of this engine only. */
 export function testExternalServer(
   kind: ExternalKind,
   more: (given: { readonly cloud: Cloud; readonly server: () => OperatorServer }) => void,
@@ -82,7 +82,7 @@ export function testExternalServer(
   });
 }
 
-/** A cloud that uses it, in the name of that user. */
+/** A cloud that uses it with that user. */
 type Cloud = (
   t: { after(work: () => Promise<void>): void },
   user?: string,

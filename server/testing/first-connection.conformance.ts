@@ -1,4 +1,4 @@
-/** Connections to a database that is not ready: for engines that give it an address before they create it. */
+/** Connections to a database that is not ready: for engines that assign its address before they create it. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -6,7 +6,7 @@ import type { EngineFixture } from './engine.conformance.ts';
 import { newDatabase } from './new-database.ts';
 
 const PASSWORD = 'aaaaaaaaaaaaaaaaaaaaaaaa';
-/** On a quiet host a server that is woken answers in less. */
+/** On an idle host, a server that is woken up answers faster. */
 const EARLY_MS = 1500;
 
 export function testFirstConnection(name: string, open: () => Promise<EngineFixture>): void {

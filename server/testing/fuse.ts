@@ -1,9 +1,9 @@
-/** Ends Cloudlet between two steps, as far as its stores can tell. For tests of crash points. */
+/** Ends Cloudlet between two steps, from the view of its stores. For tests of crash points. */
 import type { Metadata } from '../metadata/metadata.ts';
 
 export class Killed extends Error {}
 
-/** Ends the process at the `left`th step: no call after it has any effect. */
+/** Ends the process at the `left`th step: no later call has any effect. */
 export class Fuse {
   left = Number.POSITIVE_INFINITY;
 
@@ -21,7 +21,7 @@ export class Fuse {
     };
   }
 
-  /** `inner`, of which each call of these methods has a step before its effect and one after it. */
+  /** Wraps `inner`: each call of these methods has a step before its effect and one after it. */
   calls<T extends object>(inner: T, methods: readonly (keyof T)[]): T {
     return new Proxy(inner, {
       get: (target, name) => {

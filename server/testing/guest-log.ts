@@ -1,8 +1,8 @@
-/** What guests of tests write to their consoles. */
+/** Output of test guests on their consoles. */
 import type { Hypervisor } from '../compute/hypervisor.ts';
 import { eventually } from './eventually.ts';
 
-/** Waits until the guest says so itself, on its console. */
+/** Waits until the guest prints it on its console. */
 export async function booted(hypervisor: Hypervisor, vmId: string): Promise<void> {
   await eventually(async () => (await logText(hypervisor, vmId)).includes('guest is up'));
 }

@@ -1,4 +1,4 @@
-/** Requirements of any Hypervisor driver on the disks of its guests: their size, and their snapshots. */
+/** Requirements for any Hypervisor driver about the disks of its guests: their size, and their snapshots. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { systemClock } from '../platform/clock.ts';
@@ -22,7 +22,7 @@ export function testDisks({ hypervisor, fixture }: Subject): void {
     assert.equal(await fixture().diskBytes(spec), (diskGb + 10) * GIB);
     await hypervisor().prepare({ ...spec, diskGb, hasRun: true });
     assert.equal(await fixture().diskBytes(spec), (diskGb + 10) * GIB);
-    // A start does it too: Cloudlet may have been killed before prepare().
+    // A start does this too: Cloudlet may have been killed before prepare().
     await hypervisor().start({ ...spec, diskGb: diskGb + 20, hasRun: true });
     assert.equal(await fixture().diskBytes(spec), (diskGb + 20) * GIB);
     const boots = async () => (await logText(hypervisor(), vmId)).split('guest is up').length;
@@ -41,7 +41,7 @@ export function testRebuilds({ hypervisor, fixture }: Subject): void {
     await hypervisor().stop(vmId, { graceMs: 0 });
     const rebuilt = { ...spec, diskGb: diskGb + 10, rebuilds: 1, hasRun: true };
     await hypervisor().prepare(rebuilt);
-    // The log is of the new disk's runs.
+    // The log contains the runs of the new disk.
     assert.equal(await boots(), 0);
     assert.equal(await fixture().diskBytes(rebuilt), (diskGb + 10) * GIB);
     await hypervisor().start(rebuilt);

@@ -1,4 +1,6 @@
-/** Requirements of any Hypervisor driver. A driver's own test calls this with a function that makes one. */
+/**
+ * Requirements for any Hypervisor driver. The test of a driver calls this with a function that creates one.
+ */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -11,23 +13,23 @@ import { booted, logText } from './guest-log.ts';
 import { testDisks, testRebuilds, testSnapshots } from './hypervisor-disks.conformance.ts';
 
 export interface HypervisorFixture {
-  /** Over the same directory every time, as after a restart of Cloudlet. */
+  /** On the same directory every time, as after a restart of Cloudlet. */
   open(): Hypervisor;
   /**
-   * A new guest each time. It writes `guest is up` to its console, echoes what is typed there, powers off at
-   * the power button (unless deaf) and when `q` is typed.
+   * A new guest each time. It writes `guest is up` to its console, echoes its input, powers off at the power
+   * button (unless deaf) and when `q` is typed.
    */
   newSpec(kind?: 'deaf'): GuestSpec;
-  /** The size of a guest's disk, as it sees it. */
+  /** The size of a guest's disk as reported by the guest. */
   diskBytes(spec: GuestSpec): Promise<number>;
   /** The disk of such a guest, as the bytes of an image. */
   imageBytes(): Buffer;
   remove(): Promise<void>;
 }
 
-/** Longer than a guest takes to power off on a busy machine; nothing waits for it to pass. */
+/** Longer than a guest needs to power off on a busy host; no test waits for all of it. */
 const PATIENCE_MS = 30_000;
-/** Times of files are as coarse as the kernel's tick, which comes late on a busy host. */
+/** File times are as coarse as the kernel's tick, which is late on a busy host. */
 const CLOCK_STEP_MS = 100;
 
 async function consoleOf(hypervisor: Hypervisor, vmId: string): Promise<GuestConsole> {
@@ -272,7 +274,7 @@ function testUnwatched({ fixture }: Subject): void {
     const { handle } = await first.start(spec);
     await booted(first, spec.vmId);
     const seen = await consoleOf(first, spec.vmId);
-    // It may be off before the first has closed.
+    // It may be off before the first connection has closed.
     const began = systemClock.now() - CLOCK_STEP_MS;
     await seen.write(Buffer.from('q'));
     await first.close();

@@ -1,16 +1,16 @@
-/** Hosts as they are elsewhere, for tests about KVM: this one has the device it has, or none. */
+/** Hosts with other KVM devices, for tests about KVM: this one may have one, or none. */
 import { spawnSync } from 'node:child_process';
 import { chmodSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** KVM's device of a host: the numbers of Debian's are `660` and the group kvm. */
+/** The KVM device of a host: Debian has mode `660` and the group kvm. */
 export interface KvmNode {
   readonly mode: string;
   readonly gid: number;
 }
 
-/** Why no device can be made here, or false. */
+/** Why no device can be created here, or false. */
 export const noDevices = cannotMakeDevices();
 
 function cannotMakeDevices(): string | false {
@@ -21,7 +21,7 @@ function cannotMakeDevices(): string | false {
   return status === 0 ? false : 'this root may not make devices';
 }
 
-/** A directory /dev of its own for what is run, with little more than the node. */
+/** A separate /dev for the command, with little more than the node. */
 const WITH_NODE = `set -e; dev=$1; mode=$2; gid=$3; shift 3
 mount -t tmpfs none "$dev"
 for name in null zero full random urandom; do : >"$dev/$name"; mount --bind "/dev/$name" "$dev/$name"; done
@@ -29,7 +29,7 @@ mknod "$dev/kvm" c 10 232; chown "0:$gid" "$dev/kvm"; chmod "$mode" "$dev/kvm"
 mount --rbind "$dev" /dev
 exec "$@"`;
 
-/** Output of the module `script`, run where KVM's device is that one. Throws with its error output. */
+/** Output of the module `script`, run with that KVM device. Throws with its error output. */
 export function onHostWith({ mode, gid }: KvmNode, script: string): string {
   const dev = mkdtempSync(join(tmpdir(), 'cloudlet-dev-'));
   const node = [process.execPath, '--input-type=module', '-e', script];
@@ -44,14 +44,14 @@ export function onHostWith({ mode, gid }: KvmNode, script: string): string {
 }
 
 /**
- * A folder with QEMU, in whose hands a guest `under KVM` executes its first instruction for ever. What else
- * it is asked for, it does.
+ * A folder with a QEMU under which a guest with KVM executes its first instruction forever. It serves other
+ * requests.
  */
 export function spinningQemu(): { readonly folder: string; remove(): void } {
   const folder = mkdtempSync(join(tmpdir(), 'cloudlet-spinning-'));
   chmodSync(folder, 0o755);
   const firmware = Buffer.alloc(0x10000);
-  // Where a processor begins: jmp to itself.
+  // The reset vector: jmp to itself.
   firmware.set([0xeb, 0xfe], 0xfff0);
   writeFileSync(join(folder, 'firmware'), firmware, { mode: 0o644 });
   const script = `#!/bin/sh

@@ -1,4 +1,4 @@
-/** Mail on a real database, with a fake clock and a server of the test's choice. For tests. */
+/** Mail on a real database, with a fake clock and a given server. For tests. */
 import { parseSmtpUrl } from '../config/mail-settings.ts';
 import { SmtpMailer } from '../drivers/smtp/smtp-mailer.ts';
 import { MailQueue } from '../mail/mail-queue.ts';
@@ -24,7 +24,7 @@ interface MailFixtureOptions {
   readonly mayBegin?: (isBusy: boolean) => Promise<boolean>;
 }
 
-/** A start of what sends mail. */
+/** A start of the mail services. */
 export function openMailFixture(options: MailFixtureOptions) {
   const { metadata, clock, sealer, url, mayBegin = async () => true, ...limits } = options;
   const server = url === '' ? undefined : parseSmtpUrl(url);

@@ -1,4 +1,4 @@
-/** Requirements of any metadata driver. A driver's own test calls this with a function that opens it. */
+/** Requirements for any metadata driver. The test of a driver calls this with a function that opens it. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { CommitRejected, type Metadata, type Reads, type SqlValue } from '../metadata/metadata.ts';

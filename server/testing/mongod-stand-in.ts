@@ -1,6 +1,6 @@
 /**
- * A program that stands in for `mongod`, for want of one: it takes the options that Cloudlet gives, and no
- * others, and serves what OperatorMongodb does.
+ * A stand-in for `mongod` where it is not installed: it accepts exactly the options that Cloudlet passes, and
+ * serves like OperatorMongodb.
  */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';

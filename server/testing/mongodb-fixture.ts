@@ -14,11 +14,11 @@ import { noUsers, testUidBase } from './own-ground.ts';
 export interface MongodbFixture {
   readonly engine: MongodbEngine;
   readonly folder: string;
-  /** Alarms raised now. */
+  /** Active alarms. */
   readonly alarms: Map<string, string>;
-  /** A database that is there, and its address. */
+  /** An existing database, and its address. */
   make(about?: Partial<EngineDatabase>): Promise<{ database: EngineDatabase; uri: string }>;
-  /** A driver that is connected; closed with the fixture. */
+  /** A connected driver; closed with the fixture. */
   connect(uri: string): Promise<MongoClient>;
   close(): Promise<void>;
 }

@@ -1,4 +1,4 @@
-/** A MariaDB of a test's own, and the users' driver. */
+/** A separate MariaDB for a test, and the users' driver. */
 import { type Connection, createConnection } from 'mysql2/promise';
 import { NO_MARIADB } from '../../scripts/installed.ts';
 import type { Engine, EngineDatabase } from '../databases/engine.ts';
@@ -14,7 +14,7 @@ export const noMysql = 'reason' in (await findPrograms(null)) ? NO_MARIADB : fal
 
 export type MysqlFixture = ServerFixture<AccountServers>;
 
-/** Servers of ours, one for each account. */
+/** Our own servers, one for each account. */
 export function mysqlFixture({
   firstPort = 31_000 + (process.pid % 1000),
   ...more
@@ -22,13 +22,13 @@ export function mysqlFixture({
   return serverFixture('mysql', { firstPort }, (options) => mysqlServers({ ...options, ...more }));
 }
 
-/** A server of the operator's. */
+/** An operator's server. */
 export function externalMysqlFixture(external: ServerAddress): ServerFixture<MysqlEngine> {
   const make = (options: AccountOptions) => new MysqlEngine({ ...options, external });
   return serverFixture('mysql', { firstPort: 0 }, make);
 }
 
-/** Connects like a user's program. */
+/** Connects like a program of a user. */
 export async function connectMysql(
   engine: Pick<Engine, 'endpoint'>,
   database: EngineDatabase,
@@ -36,7 +36,7 @@ export async function connectMysql(
 ): Promise<Connection> {
   const { uri } = await engine.endpoint(database);
   const connection = await createConnection(uri(password));
-  // A session that is ended.
+  // A session to be ended.
   connection.on('error', () => {});
   return connection;
 }

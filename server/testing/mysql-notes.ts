@@ -4,7 +4,7 @@ import type { Engine, EngineDatabase } from '../databases/engine.ts';
 import type { EngineFixture, NotesClient } from './engine.conformance.ts';
 import { engineFixture, type ServerFixture } from './server-fixture.ts';
 
-/** `crash`, `close`: of the server; clients are closed before. */
+/** `crash`, `close`: of the server; clients are closed first. */
 export function mysqlEngineFixture(
   server: Pick<ServerFixture<Engine>, 'engine' | 'close'> & Pick<EngineFixture, 'crash'>,
 ): EngineFixture {
@@ -25,7 +25,9 @@ async function notesIn(engine: Engine, database: EngineDatabase, password: strin
   const { uri } = await engine.endpoint(database);
   const pool = createPool({ uri: uri(password), connectionLimit: 4 });
   pool.on('connection', (connection) => connection.on('error', () => {}));
-  /** A session that was not ended: the driver would notice at the next statement, too late for an INSERT. */
+  /**
+   * A session that was not ended: the driver would only notice at the next statement, too late for an INSERT.
+   */
   const alive = async (): Promise<PoolConnection> => {
     for (;;) {
       const connection = await pool.getConnection();

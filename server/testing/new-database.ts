@@ -1,4 +1,4 @@
-/** Databases as engines know them, for tests. */
+/** Databases as passed to engines, for tests. */
 import type { EngineDatabase } from '../databases/engine.ts';
 import { randomBase62 } from '../platform/ids.ts';
 

@@ -1,4 +1,4 @@
-/** Metadata in a new directory, as tests begin with it. */
+/** Metadata in a new directory, for the start of tests. */
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ import { migrations } from '../metadata/migrations/migrations.ts';
 
 let migrated: Buffer | undefined;
 
-/** The file of a database that all migrations have made. */
+/** The file of a database after all migrations. */
 function migratedFile(): Buffer {
   const directory = mkdtempSync(join(tmpdir(), 'cloudlet-migrated-'));
   try {
@@ -23,8 +23,8 @@ function migratedFile(): Buffer {
 }
 
 /**
- * SqliteMetadata.open(), but a new database begins as a copy of one that has been migrated in this process:
- * the migrations take as long as all else of opening it, and most tests open one.
+ * Like SqliteMetadata.open(), but a new database starts as a copy of one that was migrated in this process:
+ * the migrations take as long as the rest of opening it, and most tests open one.
  */
 export function openTestMetadata(deps: SqliteMetadataDeps): Promise<SqliteMetadata> {
   const path = join(deps.directory, DATABASE_FILE);

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { isAppError } from '../errors.ts';
 import { parseJson } from './json.ts';
 
-/** The limit in json.ts, which callers are told. */
+/** The limit in json.ts, which is part of the error. */
 const JSON_MAX_DEPTH = 64;
 const bytes = (text: string) => Buffer.from(text, 'utf8');
 const isRefused = (error: unknown) => isAppError(error, 'invalid_json');

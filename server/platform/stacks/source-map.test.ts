@@ -7,7 +7,7 @@ import { ROOT } from '../program-files.ts';
 import { originsIn } from './source-map.ts';
 
 test('origins are those that Node finds', () => {
-  // Named by its program: names of shared files come and go.
+  // Named after its program: names of shared files change.
   const path = 'build/server/current/drivers.engines.sqlite.child.js.map';
   const map = JSON.parse(readFileSync(join(ROOT, path), 'utf8'));
   const lines = readFileSync(join(ROOT, path.replace(/\.map$/, '')), 'utf8').split('\n');
@@ -23,7 +23,7 @@ test('origins are those that Node finds', () => {
   });
   const found = originsIn(map, positions);
   assert.ok(found.filter((origin) => origin !== undefined).length > 100);
-  // Node takes any of several mappings of one place, so that columns differ.
+  // Node uses any of several mappings of a position, so columns differ.
   for (const [at, origin] of found.entries()) {
     if (origin === undefined) continue;
     const { source, line } = origin;
