@@ -1,6 +1,6 @@
 /** Messages of a PostgreSQL server to one client, without TLS; those of NOTIFY can be lost on the way. */
 
-/** A type and a length, which counts itself (protocol version 3). */
+/** A type and a length, which includes itself (protocol version 3). */
 const HEAD_BYTES = 5;
 const NOTIFICATION = 'A'.charCodeAt(0);
 

@@ -1,7 +1,7 @@
 /**
- * Stands in for a MongoDB server with authorization, for want of one. The wire, the log-in and the documents
- * are our own engine's; users, roles and what administrators may do are as MongoDB's manual has them. What
- * passes here was not seen to pass on a server.
+ * A stand-in for a MongoDB server with authorization, which is not available. The protocol, log-in and
+ * documents are those of our own engine; users, roles and administrators' permissions follow MongoDB's
+ * manual. A test that passes here has not been run against a real server.
  */
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
@@ -39,7 +39,7 @@ const CLEANS = new Set(['delete', 'drop', 'dropIndexes']);
 const ADMIN = 'createUser dropUser createRole grantRole dropDatabase find insert dbStats';
 const ON_SERVER = 'listDatabases inprog killop killAnySession';
 const PASSWORD = 'p:/@ word';
-/** Beside the databases, which have their own names. */
+/** Stored beside the databases, which have separate names. */
 const USERS_FILE = '.users';
 
 export class OperatorMongodb {
@@ -68,7 +68,7 @@ export class OperatorMongodb {
     return mongodb;
   }
 
-  /** With the users and documents that are kept in that folder. */
+  /** With the users and documents stored in that folder. */
   static async open(folder: string, port: number): Promise<OperatorMongodb> {
     const server = createServer();
     const mongodb = new OperatorMongodb(server, folder);
@@ -121,7 +121,7 @@ export class OperatorMongodb {
   async #answer(socket: Socket, login: ClientLogin, command: Document): Promise<Document> {
     const [name = ''] = Object.keys(command);
     const was = this.#sockets.get(socket) ?? null;
-    // A user created again is another one, and has no rights of the old one.
+    // A user created again is a different one, and has none of the old permissions.
     const now = was && this.#users.get(`${was.login.database.database}.${was.login.database.username}`);
     const user = was?.login.database.databaseId === now?.login.database.databaseId ? (now ?? null) : null;
     const open = OPEN_COMMANDS.get(name);

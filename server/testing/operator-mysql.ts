@@ -1,4 +1,4 @@
-/** A MariaDB as an operator has one. */
+/** An operator's MariaDB. */
 import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createConnection, type RowDataPacket } from 'mysql2/promise';
@@ -11,7 +11,7 @@ const PASSWORD = 'of-the-operator';
 const CONNECT_MS = 2000;
 const url = (port: number, user: string, password: string) => `mysql://${user}:${password}@127.0.0.1:${port}`;
 
-/** The grants that Cloudlet requires, and no more; for an existing user. */
+/** Exactly the grants that Cloudlet requires; for an existing user. */
 export function grantsOf(user: string): string[] {
   return [
     `GRANT CREATE USER, PROCESS, CONNECTION ADMIN ON *.* TO ${user}`,
@@ -21,7 +21,7 @@ export function grantsOf(user: string): string[] {
   ];
 }
 
-/** `tls`: it takes connections with TLS alone. */
+/** `tls`: it accepts only connections with TLS. */
 export async function operatorMysql({
   tls = null,
 }: {

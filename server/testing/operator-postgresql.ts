@@ -1,4 +1,4 @@
-/** A server of PostgreSQL as an operator has one. */
+/** An operator's PostgreSQL server. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Client } from 'pg';
@@ -11,7 +11,7 @@ const HBA = 'hba.conf';
 const url = (port: number, user: string, password: string) =>
   `postgresql://${user}:${password}@127.0.0.1:${port}/postgres`;
 
-/** `tls`: it takes connections with TLS alone. */
+/** `tls`: it accepts only connections with TLS. */
 export async function operatorPostgresql({
   tls = null,
 }: {
@@ -33,7 +33,7 @@ export async function operatorPostgresql({
       return { ...common, command: join(bin, 'initdb'), args };
     },
     server: (seen, port) => {
-      // Just-in-time compilation needs libLLVM, which not every host has.
+      // Just-in-time compilation needs libLLVM, which some hosts lack.
       const options = ['jit=off', 'listen_addresses=127.0.0.1', 'unix_socket_directories=', `port=${port}`];
       const withTls = [`hba_file=${join(seen, HBA)}`, 'ssl=on', `ssl_cert_file=${join(seen, CERT_FILE)}`];
       if (tls !== null) options.push(...withTls, `ssl_key_file=${join(seen, KEY_FILE)}`);

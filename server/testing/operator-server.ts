@@ -1,4 +1,4 @@
-/** A database server as an operator has one: started by hand, with users and settings of its own. */
+/** An operator's database server: started by hand, with its own users and settings. */
 import { chownSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -13,8 +13,8 @@ import { noUsers, testUidBase } from './own-ground.ts';
 
 const MEMORY_MB = 768;
 /**
- * Behind those of guests, whose connections the rules of a cloud on this host cut: also those of a server to
- * which the cloud was connected before it made the rules.
+ * Above the ports of guests, whose connections the rules of a cloud on this host cut, including those to a
+ * server to which the cloud was connected before it created the rules.
  */
 const USER = 1_090_000;
 
@@ -35,7 +35,7 @@ type Program = Pick<ForeignProgram, 'command' | 'args' | 'env' | 'readOnly'>;
 export interface OperatorServerKind {
   readonly name: string;
   readonly stop: NodeJS.Signals;
-  /** Makes its data in `home`, which it sees as `seen`. */
+  /** Creates its data in `home`, which is `seen` in its own view. */
   readonly maker: (home: string, seen: string) => Program & { readonly input?: string };
   readonly server: (seen: string, port: number) => Program;
   readonly url: (port: number, user: string, password: string) => string;

@@ -1,5 +1,5 @@
 /**
- * Runs in a separate network, for own-host.test.ts, in which public addresses are this host's. Prints the
+ * Runs in a separate network, for own-host.test.ts, in which this host has public addresses. Prints the
  * outcome of each request as JSON.
  */
 import { spawnSync } from 'node:child_process';
@@ -28,9 +28,9 @@ const { port } = server.address() as AddressInfo;
 
 ip('link set lo up');
 const outbound = new SafeFetch({ clock: systemClock, allowed: ['9.9.9.0/24'] });
-// Only now: what counts is what the host has when a request is made.
+// Only now: the addresses of the host at the time of the request are checked.
 for (const address of ['8.8.6.1/32', '9.9.9.9/32', '2600::1/128']) ip(`address add ${address} dev lo`);
-// Addresses that are this host's and no interface's.
+// Addresses of this host that no interface has.
 ip('route add local 8.8.9.0/24 dev lo');
 
 async function outcome(host: string, path = '/'): Promise<string> {

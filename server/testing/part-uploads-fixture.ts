@@ -1,4 +1,4 @@
-/** Multipart uploads on the storage fixture, and what must hold of their rows at any time. For tests. */
+/** Multipart uploads on the storage fixture, and invariants of their rows. For tests. */
 import assert from 'node:assert/strict';
 import type { Principal } from '../calls/principal.ts';
 import type { Content } from '../storage/objects/downloads.ts';
@@ -8,14 +8,14 @@ import type { Assembly, Completed } from '../storage/uploads/part-uploads.ts';
 import { by } from './account-fixture.ts';
 import { type StorageFixture, TEST_GRACE_MS } from './storage-fixture.ts';
 
-/** An upload as clients name it. */
+/** An upload as named by clients. */
 export interface TestUpload {
   readonly bucket: string;
   readonly name: string;
   readonly uploadId: string;
 }
 
-/** Parts by number; one that is missing fails the test. */
+/** Parts by number; a missing one fails the test. */
 export const chosen = (numbers: readonly number[]) => (parts: readonly PartRow[]) =>
   numbers.map((wanted) => parts.find(({ number }) => number === wanted) ?? assert.fail(`no part ${wanted}`));
 
@@ -75,7 +75,10 @@ export function partUploadsOf(fixture: StorageFixture, owner: Principal) {
       return Buffer.concat(chunks);
     },
 
-    /** Lets pass the grace of assembled objects and then that of their parts, and removes all garbage. */
+    /**
+     * Advances past the grace period of assembled objects and then that of their parts, and removes all
+     * garbage.
+     */
     async sweep() {
       const sweeper = fixture.openSweeper();
       for (let i = 0; i < 2; i++) {
@@ -87,7 +90,7 @@ export function partUploadsOf(fixture: StorageFixture, owner: Principal) {
   };
 }
 
-/** Each row is a rule that is broken, and where. */
+/** Each row is a violated rule, with its location. */
 const BROKEN = `
   SELECT 'refs of blob' AS rule, b.id FROM blobs b WHERE b.refs <> (SELECT count(*) FROM versions v WHERE v.blob = b.id)
     + (SELECT count(*) FROM upload_parts p WHERE p.blob = b.id)
@@ -131,11 +134,11 @@ const BROKEN = `
     WHERE l.meter = 'storage' AND l.level <> k.total_bytes + k.metadata_bytes
       + (SELECT coalesce(sum(u.size_bytes + u.metadata_bytes), 0) FROM uploads u WHERE u.bucket_id = k.id AND u.state = 0)`;
 
-/** Sums of stored bytes that are not what the rows say; for the metadata of an earlier version. */
+/** Sums of stored bytes that differ from the rows; for the metadata of an earlier version. */
 export const WRONG_SUMS = `SELECT * FROM (${BROKEN}) WHERE rule IN
   ('counters of bucket', 'metadata of version', 'space of account', 'charged bytes of bucket')`;
 
-/** Every blob is named as often as it says, by versions and parts; the counters say what the rows do. */
+/** Every blob has as many references as it counts, from versions and parts; the counters match the rows. */
 export async function assertStoredRows({ metadata }: Pick<StorageFixture, 'metadata'>): Promise<void> {
   assert.deepEqual(await metadata.all(BROKEN), []);
 }

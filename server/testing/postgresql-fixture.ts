@@ -1,4 +1,4 @@
-/** A PostgreSQL of a test's own, and the users' driver. */
+/** A separate PostgreSQL for a test, and the users' driver. */
 import { Client } from 'pg';
 import { NO_POSTGRESQL } from '../../scripts/installed.ts';
 import type { Engine, EngineDatabase } from '../databases/engine.ts';
@@ -18,7 +18,7 @@ export const noPostgresql = 'reason' in (await findPrograms(null)) ? NO_POSTGRES
 
 export type PostgresqlFixture = ServerFixture<AccountServers>;
 
-/** Servers of ours, one for each account. */
+/** Our own servers, one for each account. */
 export function postgresqlFixture({
   firstPort = 20_000 + (process.pid % 10_000),
   idleMs,
@@ -32,13 +32,13 @@ export function postgresqlFixture({
   return serverFixture('postgresql', when, (options) => postgresqlServers({ ...options, ...more }));
 }
 
-/** A server of the operator's. */
+/** An operator's server. */
 export function externalPostgresqlFixture(external: ServerAddress): ServerFixture<PostgresqlEngine> {
   const make = (options: AccountOptions) => new PostgresqlEngine({ ...options, external });
   return serverFixture('postgresql', { firstPort: 0 }, make);
 }
 
-/** Connects like a user's program. */
+/** Connects like a program of a user. */
 export async function connect(
   engine: Pick<Engine, 'endpoint'>,
   database: EngineDatabase,
@@ -46,7 +46,7 @@ export async function connect(
 ): Promise<Client> {
   const { uri } = await engine.endpoint(database);
   const client = new Client({ connectionString: uri(password) });
-  // A session that is ended.
+  // A session to be ended.
   client.on('error', () => {});
   await client.connect();
   return client;

@@ -4,7 +4,7 @@ import type { Engine, EngineDatabase } from '../databases/engine.ts';
 import type { EngineFixture, NotesClient } from './engine.conformance.ts';
 import { engineFixture, type ServerFixture } from './server-fixture.ts';
 
-/** `crash`, `close`: of the server; clients are closed before. */
+/** `crash`, `close`: of the server; clients are closed first. */
 export function postgresqlEngineFixture(
   server: Pick<ServerFixture<Engine>, 'engine' | 'close'> & Pick<EngineFixture, 'crash'>,
 ): EngineFixture {
@@ -27,7 +27,7 @@ async function notesIn(engine: Engine, database: EngineDatabase, password: strin
   const pool = new Pool({ connectionString: uri(password), max: 4 });
   pool.on('connect', (client) => client.on('error', () => {}));
   pool.on('error', () => {});
-  // A session ended by the administrator has done nothing, so the statement can be retried.
+  // A session ended by the administrator has had no effect, so the statement can be retried.
   const run = (text: string, values?: unknown[]) =>
     pool.query(text, values).catch((error) => {
       if (error.code !== ENDED_BY_ADMIN) throw error;
@@ -35,7 +35,7 @@ async function notesIn(engine: Engine, database: EngineDatabase, password: strin
     });
   return {
     prepare: async () => {
-      // Or notes of one letter would take no space.
+      // Otherwise notes of one letter would take no space.
       const plain = 'ALTER TABLE notes ALTER note SET STORAGE EXTERNAL';
       await run(`CREATE TABLE IF NOT EXISTS notes (note text); ${plain}`);
     },
@@ -46,7 +46,7 @@ async function notesIn(engine: Engine, database: EngineDatabase, password: strin
       const { rows } = await run('SELECT note FROM notes ORDER BY note COLLATE "C"');
       return rows.map(({ note }) => String(note));
     },
-    // Where nothing may be written its owner says so first.
+    // In a read-only database the owner must set this first.
     clear: async () => {
       await run('BEGIN READ WRITE; TRUNCATE notes; COMMIT');
     },

@@ -1,4 +1,4 @@
-/** Whole numbers below a limit, the same again for the same seed: a linear congruential generator. */
+/** Whole numbers below a limit, reproducible from the seed: a linear congruential generator. */
 export function randomFrom(seed: number): (below: number) => number {
   let state = seed;
   return (below) => {

@@ -1,4 +1,4 @@
-/** A connection to an engine of MongoDB, message by message, for what no driver would send. */
+/** A connection to a MongoDB engine, message by message, for messages that no driver would send. */
 import { createHash, createHmac, pbkdf2Sync } from 'node:crypto';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
@@ -7,7 +7,7 @@ import { Binary, type Document, deserialize, serialize } from 'bson';
 const OP_MSG = 2013;
 const HEADER_BYTES = 16;
 
-/** An OP_MSG of those sections. */
+/** An OP_MSG with those sections. */
 export function messageOf(sections: Uint8Array, { flags = 0, opCode = OP_MSG } = {}): Buffer {
   const start = Buffer.alloc(HEADER_BYTES + 4);
   start.writeInt32LE(start.length + sections.length, 0);

@@ -1,4 +1,4 @@
-/** Requirements of any recovery target. A driver's own test calls this with a function that opens one. */
+/** Requirements for any recovery target. The test of a driver calls this with a function that opens one. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -23,7 +23,7 @@ const [ONE, TWO] = ['1', '2'].map((digit) => `drp-${digit.repeat(26)}`) as [stri
 const never = new AbortController().signal;
 const PLAIN = { isPacked: false, signal: never };
 
-/** `again` opens the same target once more, as another process would. */
+/** `again` opens the same target again, like another process. */
 export interface OpenedForTest {
   readonly target: Target;
   readonly again: () => Target;

@@ -1,7 +1,7 @@
 /**
  * An S3 for tests: s3rver behind a proxy that adds what s3rver lacks (the checks of Content-MD5 and
- * If-None-Match, aborted uploads, listings of several pages) and does to requests and answers what a test
- * asks for.
+ * If-None-Match, aborted uploads, listings of several pages) and changes requests and answers on request of a
+ * test.
  */
 import { createHash } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -33,10 +33,9 @@ export interface SeenRequest {
 }
 
 /**
- * `status`: answers that instead. `lose`: S3 carries it out, but the answer is lost. `cut`: the answer
- * breaks off in the middle of its body. `hurt`: a bit of the body is another; `hurt-upload`: of the
- * request's body. `hang`: no answer comes. `slow`: it comes two seconds later. `lax`: conditions and
- * checksums are not looked at.
+ * `status`: sends this answer instead. `lose`: S3 carries the request out, but the answer is lost. `cut`: the
+ * answer ends in the middle of its body. `hurt`: a bit of the body is flipped; `hurt-upload`: in the
+ * request's body. `hang`: no answer. `slow`: two seconds later. `lax`: conditions and checksums are ignored.
  */
 export type Fault =
   | { readonly status: number; readonly code?: string; readonly date?: Date; readonly body?: string }
@@ -58,7 +57,7 @@ const NONE = Buffer.alloc(0);
 const SLOW_MS = 2000;
 
 export class S3Fixture {
-  /** Asked at each request; undefined: nothing is done to it. */
+  /** Called for each request; undefined: it is passed on unchanged. */
   fault: (request: SeenRequest) => Fault | undefined = () => undefined;
   readonly seen: SeenRequest[] = [];
   readonly #engine: S3rver;
@@ -67,7 +66,7 @@ export class S3Fixture {
   #front: http.Server;
   #port = 0;
   readonly #agent = new http.Agent({ keepAlive: true });
-  /** Conditional requests under way, by their path: each waits for the one before. */
+  /** Conditional requests in progress, by their path: each waits for the previous one. */
   readonly #conditional = new Map<string, Promise<void>>();
 
   private constructor(engine: S3rver, { directory, upstream }: { directory: string; upstream: AddressInfo }) {
@@ -98,14 +97,14 @@ export class S3Fixture {
     this.#port = (this.#front.address() as AddressInfo).port;
   }
 
-  /** Refuses connections, as a host does whose S3 was stopped. */
+  /** Refuses connections, like a host whose S3 was stopped. */
   async shut(): Promise<void> {
     const closed = new Promise((resolve) => this.#front.close(resolve));
     this.#front.closeAllConnections();
     await closed;
   }
 
-  /** Requests of that method whose path contains `part`. */
+  /** Requests with that method whose path contains `part`. */
   count(method: string, part = ''): number {
     return this.seen.filter((request) => request.method === method && request.path.includes(part)).length;
   }
@@ -169,7 +168,7 @@ export class S3Fixture {
     return isPage && answer.statusCode !== 403 ? this.#passPage(request.path) : { answer, bytes };
   }
 
-  /** s3rver cannot make continuation tokens on this Node, but its older listing goes on after a key. */
+  /** s3rver cannot create continuation tokens on this Node, but its older listing continues after a key. */
   async #passPage(path: string): Promise<{ answer: http.IncomingMessage; bytes: Buffer }> {
     const url = new URL(path, `http://127.0.0.1:${this.#upstream.port}`);
     const token = url.searchParams.get('continuation-token');
@@ -193,7 +192,7 @@ export class S3Fixture {
     return { answer, bytes: page };
   }
 
-  /** Ends when a conditional request of that path may look whether there is an object. */
+  /** Resolves when a conditional request for that path may check whether the object exists. */
   async #turn({ method, url = '', headers }: http.IncomingMessage): Promise<AsyncDisposable> {
     const turn = Promise.withResolvers<void>();
     if (method === 'PUT' && headers['if-none-match'] === '*') {
@@ -204,7 +203,7 @@ export class S3Fixture {
     return { [Symbol.asyncDispose]: async () => turn.resolve() };
   }
 
-  /** The answer of a stricter S3, where s3rver would go on. */
+  /** The answer of a stricter S3, where s3rver would continue. */
   async #refusal(
     { method, url = '', headers }: http.IncomingMessage,
     body: Buffer,
@@ -219,13 +218,13 @@ export class S3Fixture {
     if (isNew && (await this.#engine.store.existsObject(bucket, parts.join('/')))) {
       return { status: 412, code: 'PreconditionFailed' };
     }
-    // s3rver would remove the object of that key.
+    // s3rver would remove the object with that key.
     if (method === 'DELETE' && searchParams.has('uploadId')) return { status: 204, code: '' };
     return undefined;
   }
 }
 
-/** Alters a bit in the middle. */
+/** Flips a bit in the middle. */
 function flipOne(bytes: Buffer): void {
   if (bytes.length === 0) return;
   const at = Math.floor(bytes.length / 2);

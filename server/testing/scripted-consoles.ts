@@ -1,9 +1,9 @@
-/** Consoles of an engine that does what the test tells it: the guest's side is the test. */
+/** Consoles of an engine controlled by the test, which plays the guest's side. */
 import type { GuestConsole, Hypervisor } from '../compute/hypervisor.ts';
 
 class ScriptedConsole implements GuestConsole {
   readonly written: string[] = [];
-  /** Until it resolves the guest takes nothing. */
+  /** Until it resolves the guest accepts no input. */
   takes: Promise<void> = Promise.resolve();
   isReleased = false;
   #onData: (bytes: Uint8Array) => void = () => {};
@@ -43,7 +43,7 @@ export class ScriptedConsoles implements Pick<Hypervisor, 'capabilities' | 'open
   readonly running = new Set<string>();
   readonly opened: ScriptedConsole[] = [];
   log = Buffer.alloc(0);
-  /** Until it resolves no log is given. */
+  /** Until it resolves no log is returned. */
   logComes: Promise<void> = Promise.resolve();
 
   get latest(): ScriptedConsole {

@@ -1,7 +1,7 @@
 /**
- * An engine in memory that keeps every promise of databases/engine.ts and does what a test tells it. What its
- * databases hold lives in an EngineDisk, which outlasts the ScriptedEngine that speaks of it, as files
- * outlast a process. For tests of the domain only.
+ * An engine in memory that meets the contract of databases/engine.ts and is controlled by a test. The content
+ * of its databases is in an EngineDisk, which outlasts the ScriptedEngine, as files outlast a process. For
+ * tests of the domain only.
  */
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
@@ -36,7 +36,7 @@ interface Held {
 export class EngineDisk {
   readonly databases = new Map<string, Held>();
 
-  /** Rows that a driver with that password reads; throws if access is denied. */
+  /** Rows read by a driver with that password; throws if access is denied. */
   read(database: string, password: string): readonly string[] {
     const held = this.databases.get(database);
     if (held === undefined) throw new Error('no such database');
@@ -54,7 +54,7 @@ export class ScriptedEngine implements Engine {
   readonly dumpFormats = ['text'];
   readonly disk: EngineDisk;
   isAway = false;
-  /** Set: the host still fetches it. */
+  /** Set: the host is still downloading it. */
   preparing: Preparing | undefined;
   readonly #active = new Set<string>();
   readonly #before = new Map<Scripted, (signal?: AbortSignal) => Promise<void>>();
@@ -64,7 +64,7 @@ export class ScriptedEngine implements Engine {
     this.name = deps.name ?? 'sqlite';
   }
 
-  /** Each call of `method` waits for `work` first, and fails with it. Without `work`: no longer. */
+  /** Each call of `method` waits for `work` first, and fails with it. Without `work`: normal again. */
   script(method: Scripted, work?: (signal?: AbortSignal) => Promise<void>): void {
     if (work === undefined) this.#before.delete(method);
     else this.#before.set(method, work);
@@ -115,7 +115,7 @@ export class ScriptedEngine implements Engine {
     return active;
   }
 
-  /** Every statement is a row to be written; there are no others. */
+  /** Every statement is a row to be inserted; there are no others. */
   async query(database: EngineDatabase, { statement }: Query): Promise<QueryResult> {
     this.#active.add(database.databaseId);
     const held = this.#held(database);

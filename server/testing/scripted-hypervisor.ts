@@ -1,7 +1,7 @@
 /**
- * An engine in memory that keeps every promise of compute/hypervisor.ts and does what a test tells it. Its
- * guests live in an Engine, as real ones live in processes: they outlast the ScriptedHypervisor that speaks
- * of them. For tests of the domain only.
+ * An engine in memory that meets the contract of compute/hypervisor.ts and is controlled by a test. Its
+ * guests are in an Engine, as real ones are in processes: they outlast the ScriptedHypervisor. For tests of
+ * the domain only.
  */
 import type {
   GuestEnd,
@@ -23,28 +23,28 @@ import type { Clock } from '../platform/clock.ts';
 import { AppError } from '../platform/errors.ts';
 
 interface Guest {
-  /** The spec it was made with, and the size that its disk has now. */
+  /** The spec of its creation, and the current size of its disk. */
   spec: GuestSpec;
-  /** Stands for what is on its disk. */
+  /** Represents the content of its disk. */
   disk: string;
   run: { readonly handle: string; readonly since: number } | null;
   lastEnd: LastEnd | null;
 }
 
-/** The host: what is left when Cloudlet is killed. */
+/** The host: the state that survives when Cloudlet is killed. */
 export class Engine {
   readonly guests = new Map<string, Guest>();
-  /** Bytes that disks and copies take, by machine. */
+  /** Bytes used by disks and copies, by machine. */
   readonly taken = new Map<string, number>();
   readonly snapshots = new Map<string, { readonly vmId: string; readonly disk: string }>();
-  /** Bytes of images that were staged, and ids of those taken in. */
+  /** Bytes of staged images, and ids of the imported ones. */
   readonly stagedImages = new Map<string, number>();
   readonly images = new Set<string>();
-  /** Every guest that ever began to run, in order. */
+  /** Every guest that ever started, in order. */
   readonly starts: string[] = [];
   runs = 0;
 
-  /** All guests, or one, lose their power, as when the host goes down. */
+  /** All guests, or one, lose their power, as when the host fails. */
   losePower(only?: string): void {
     for (const [vmId, guest] of this.guests) {
       if (guest.run === null || (only ?? vmId) !== vmId) continue;
@@ -54,7 +54,7 @@ export class Engine {
     }
   }
 
-  /** Nobody knows any more how a guest ended. */
+  /** The end of a guest is no longer known. */
   forgetEnds(): void {
     for (const guest of this.guests.values()) guest.lastEnd = null;
   }
@@ -94,7 +94,7 @@ export class ScriptedHypervisor implements Hypervisor {
     this.capabilities = { guestStatistics: false, console: false, survivesRestart, filesToStart: 48 };
   }
 
-  /** Each call of `method` waits for `work` first, and fails with it. Without `work`: no longer. */
+  /** Each call of `method` waits for `work` first, and fails with it. Without `work`: normal again. */
   script(method: Scripted, work?: () => Promise<void>): void {
     if (work === undefined) this.#before.delete(method);
     else this.#before.set(method, work);
@@ -105,7 +105,7 @@ export class ScriptedHypervisor implements Hypervisor {
     return Promise.resolve({ isUsable: true, problem: '', fix: '', version: '1', ...accel });
   }
 
-  /** A host that the largest type is too large for. */
+  /** A host that is too small for the largest type. */
   memoryForGuestsMb(): number {
     return 36 * 1024;
   }
@@ -211,7 +211,7 @@ export class ScriptedHypervisor implements Hypervisor {
     const kept = resume ? (this.engine.stagedImages.get(imageId) ?? 0) : 0;
     this.engine.stagedImages.set(imageId, kept);
     return {
-      // Its bytes are not kept, only how many they are.
+      // Only the number of its bytes is stored.
       kept: async function* () {
         yield new Uint8Array(kept);
       },
@@ -257,7 +257,7 @@ export class ScriptedHypervisor implements Hypervisor {
     return Promise.resolve();
   }
 
-  /** The guest ends by itself. `report` false: nobody is told. */
+  /** The guest ends by itself. `report` false: without a report. */
   end(vmId: string, cause: GuestEnd['cause'], report = true): GuestEnd {
     const guest = this.#guest(vmId);
     const end = { vmId, ...this.#endRun(guest, cause) };

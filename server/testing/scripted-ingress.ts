@@ -1,4 +1,4 @@
-/** Addresses that only remember what they were told. For tests of the domain only. */
+/** Addresses that only record their calls. For tests of the domain only. */
 import {
   type Exposure,
   type Ingress,
@@ -14,7 +14,7 @@ interface Entry {
 
 export class ScriptedIngress implements Ingress {
   readonly entries = new Map<string, Entry>();
-  /** Ports that stay closed, by their number, and why. */
+  /** Ports that stay closed, by number, with the reason. */
   readonly closed = new Map<number, string>();
   /** Blocks of other clouds, and addresses where other programs answer. */
   readonly foreign = new Set<string>();

@@ -1,4 +1,4 @@
-/** An engine with a server of a test's own, and what the suite of engines needs of it. */
+/** An engine with a separate server for a test, and the functions that the engine suite needs. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -20,7 +20,7 @@ export interface ServerFixture<E extends Engine> {
   /** Set by tests. */
   readonly disk: { isLow: boolean };
   readonly slots: ChildSlots;
-  /** A new engine on the same folder, as a new start of Cloudlet makes one. */
+  /** A new engine on the same folder, as in a new start of Cloudlet. */
   reopen(): E;
   /** The newest. */
   reopened(): E;
@@ -28,7 +28,7 @@ export interface ServerFixture<E extends Engine> {
   close(): Promise<void>;
 }
 
-/** Far from those of servers, which are at the beginning. */
+/** Far from the ids of servers, which are at the beginning. */
 const SLOTS = 8;
 const ACCOUNT_UIDS = 1000;
 
@@ -95,12 +95,12 @@ export function serverFixture<E extends Engine>(
   return { engine: reopen(), folder, alarms, disk, slots, reopen, reopened, options, close };
 }
 
-/** The process of the server of an account; null: it does not run. */
+/** The process of the server of an account; null: it is not running. */
 export function pidOf(engine: AccountServers, accountId = 1): number | null {
   return engine.serverOf(accountId)?.engine.server.pid ?? null;
 }
 
-/** `crash`, `close`: of the server; clients are closed before. */
+/** `crash`, `close`: of the server; clients are closed first. */
 export function engineFixture<E extends Engine>({
   engine,
   close,
@@ -108,7 +108,7 @@ export function engineFixture<E extends Engine>({
   ...rest
 }: Pick<ServerFixture<E>, 'engine' | 'close'> &
   Pick<EngineFixture, 'crash' | 'statements'> & {
-    /** A client like programs use: a pool, which reconnects after a session was ended. */
+    /** A client as in programs: a pool, which reconnects after a session was ended. */
     readonly notesIn: (engine: E, database: EngineDatabase, password: string) => Promise<NotesClient>;
   }): EngineFixture {
   const clients: NotesClient[] = [];
@@ -116,7 +116,7 @@ export function engineFixture<E extends Engine>({
     engine,
     holdsSize: false,
     connect: async (database, password) => {
-      // It may be on its way back.
+      // It may still be in transit.
       await engine.prepare();
       const client = await notesIn(engine, database, password);
       clients.push(client);

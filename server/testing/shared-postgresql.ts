@@ -1,4 +1,7 @@
-/** The databases of an operator's PostgreSQL server for the tests of a file, and what they open there. */
+/**
+ * The databases of an operator's PostgreSQL server for the tests of a file, and the connections that they
+ * open.
+ */
 import { after, afterEach, before } from 'node:test';
 import { operatorPostgresql } from './operator-postgresql.ts';
 import type { OperatorServer } from './operator-server.ts';
@@ -16,7 +19,7 @@ export function sharedPostgresql() {
     server = await operatorPostgresql();
   });
   afterEach(async () => {
-    // A failed test leaves some open, which would keep the server from ending.
+    // A failed test leaves some open, which would keep the server running.
     for (const each of await Promise.allSettled(opened.splice(0)))
       if (each.status === 'fulfilled') await each.value.close();
   });

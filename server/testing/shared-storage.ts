@@ -11,7 +11,7 @@ interface Shared {
   readonly owner: Principal;
 }
 
-/** Opens it before the tests; the rows that each of them leaves are checked. */
+/** Opens it before the tests; the rows left by each test are checked. */
 export function sharedStorage(take: (shared: Shared) => unknown): void {
   let fixture: StorageFixture;
   before(async () => {

@@ -34,7 +34,7 @@ export function sharedWebhooks(
   afterEach(async () => {
     await shared.cloud.dispatcher.close();
     shared.receiver.close();
-    // What is still to be sent would go to the next receiver that gets the same port.
+    // Unsent deliveries would go to the next receiver on the same port.
     await fixture.metadata.commit([{ sql: 'DELETE FROM webhooks', params: [] }]);
   });
 }

@@ -1,4 +1,4 @@
-/** Signs S3 requests with AWS Signature Version 4, for tests: a plain writing of Amazon's text. */
+/** Signs S3 requests with AWS Signature Version 4, for tests: a direct implementation of Amazon's text. */
 import { createHash, createHmac } from 'node:crypto';
 
 export const EXAMPLE_KEY = 'AKIAIOSFODNN7EXAMPLE';
@@ -9,7 +9,7 @@ const SCOPE = '20130524/us-east-1/s3/aws4_request';
 
 export interface UnsignedRequest {
   readonly method: string;
-  /** Encoded as it is to be signed. */
+  /** Encoded for signing. */
   readonly path: string;
   /** `name=value`, encoded; any order. */
   readonly query?: readonly string[];
@@ -64,12 +64,12 @@ export function presignedQuery(request: UnsignedRequest, secret: string, expires
   return [...query, `X-Amz-Signature=${signed}`].join('&');
 }
 
-/** The signature of one chunk of `aws-chunked`, after the one before. */
+/** The signature of one chunk of `aws-chunked`, after the previous one. */
 export function chunkSignature(secret: string, before: string, chunk: Uint8Array): string {
   return signature(secret, 'AWS4-HMAC-SHA256-PAYLOAD', [before, sha256(''), sha256(chunk)]);
 }
 
-/** The signature of the trailers, `name:value\n` each. */
+/** The signature of the trailers, each `name:value\n`. */
 export function trailerSignature(secret: string, before: string, trailers: string): string {
   return signature(secret, 'AWS4-HMAC-SHA256-TRAILER', [before, sha256(trailers)]);
 }

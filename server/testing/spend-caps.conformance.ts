@@ -1,4 +1,4 @@
-/** Spend caps on any metadata engine: accounts are warned, stopped at the cap, and go on below it. */
+/** Spend caps on any metadata engine: accounts are warned, stopped at the cap, and continue below it. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { type AccountStops, CreditStates } from '../billing/credit/credit-state.ts';
@@ -12,7 +12,7 @@ import { HOUR, openCreditStates, PRICE, SECOND } from './credit-state-fixture.ts
 interface Stores {
   /** New, empty metadata. */
   readonly open: () => Promise<BillingFixtureOptions>;
-  /** Another node on that of the last call; undefined: there is only one. */
+  /** Another node on the metadata of the last call; undefined: there is only one. */
   readonly join?: () => BillingFixtureOptions;
 }
 
@@ -20,7 +20,7 @@ const CAP_REACHED = 'billing.spend_cap_reached';
 
 type Fixture = Awaited<ReturnType<typeof openCapped>>;
 
-/** With one running machine of PRICE an hour, from the first moment of a month. */
+/** With one running machine at PRICE an hour, from the first moment of a month. */
 async function openCapped(capMicro: bigint | null, options: BillingFixtureOptions) {
   const fixture = await openCreditStates(100_000n * PRICE, options);
   const { clock, metadata, store, machines } = fixture;
@@ -51,7 +51,7 @@ async function openCapped(capMicro: bigint | null, options: BillingFixtureOption
   return { ...fixture, setCap, spend, caps, isRefused };
 }
 
-/** The month's cost as the report shows it, micro-credits. */
+/** The month's cost as in the report, micro-credits. */
 async function reported({ metadata, clock, rating }: Fixture): Promise<number> {
   const report = await new Reports({ metadata, clock, rating }).usage(1, monthOf(clock.now()));
   return Math.round(Number(report.total_cost) * 1e6);
@@ -109,7 +109,7 @@ function testCounts({ open }: Stores): void {
     assert.deepEqual([await spent(), Number((await spend()).spent_micro)], [await reported(fixture), 0]);
     await rating.rateUsage(1);
     assert.equal(Number((await spend()).spent_micro), Number(PRICE) / 3);
-    // Half an hour of each month, rated after the turn.
+    // Half an hour of each month, rated after the turn of the month.
     clock.advance(monthOf(clock.now()).to - clock.now() - HOUR / 2);
     await rating.rateUsage(1);
     clock.advance(HOUR);
@@ -231,7 +231,7 @@ function testWhatDoesNot({ open }: Stores): void {
       announced.filter((one) => one.includes('lifted')),
       [],
     );
-    // The other way round: the cap is gone first, and the credits come later.
+    // Conversely: the cap is removed first, and the credits are granted later.
     await spendAll();
     await setCap(null);
     await tick();
@@ -254,7 +254,7 @@ function testWhatDoesNot({ open }: Stores): void {
     assert.deepEqual([machines.running.size, announced.length], [0, 1], 'told once');
     clock.advance(monthOf(clock.now()).to - clock.now());
     await tick();
-    // Nothing is spent in the new month, and nothing may be.
+    // Nothing is spent in the new month, and nothing can be.
     assert.deepEqual([machines.running.size, await isRefused()], [0, true]);
     await setCap(1n);
     await tick();

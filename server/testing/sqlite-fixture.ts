@@ -13,9 +13,9 @@ import { noUsers, testUidBase } from './own-ground.ts';
 export interface SqliteFixture {
   readonly engine: SqliteEngine;
   readonly folder: string;
-  /** A database that is there. */
+  /** An existing database. */
   make(about?: Partial<EngineDatabase>): Promise<EngineDatabase>;
-  /** Runs a statement that may write; its rows. */
+  /** Runs a statement that may write; returns its rows. */
   run(
     database: EngineDatabase,
     statement: string,

@@ -55,7 +55,7 @@ export const TEST_ARCHIVE_FILES = 20;
 export type StorageFixture = Awaited<ReturnType<typeof openStorageFixture>>;
 
 interface TestDiskSpace {
-  /** Free bytes of the disk, as far as uploads are told. */
+  /** Free bytes of the disk as seen by uploads. */
   freeBytes: number;
 }
 
@@ -67,7 +67,7 @@ function openBlobs({ directory, ...rest }: Omit<FileBlobStoreDeps, 'threads' | '
   return FileBlobStore.open({ directory: join(directory, 'blobs'), threads: 1, directWrites: 1, ...rest });
 }
 
-/** Opens all of it. The one setting that moves is `diskSpace.freeBytes`, the free bytes of the disk. */
+/** Opens everything. The only variable setting is `diskSpace.freeBytes`, the free bytes of the disk. */
 export async function openStorageFixture(options: StorageFixtureOptions = {}) {
   const fixture = await openAccountFixture(options.openMetadata && options);
   const { metadata, changes, bus, clock, accounts, directory } = fixture;

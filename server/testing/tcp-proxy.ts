@@ -1,6 +1,4 @@
-/**
- * A way to a server that can be blocked, so that bytes stay where they are and no connection ends; or cut.
- */
+/** A connection to a server that can be blocked, so that bytes wait and no connection ends, or cut. */
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
 export class TcpProxy {
@@ -9,8 +7,8 @@ export class TcpProxy {
   #isBlocked = false;
 
   /**
-   * Resolves once it takes connections for that port of this host, at `address`. `filter` makes for each
-   * connection what the server's bytes go through.
+   * Resolves once it accepts connections for that port of this host, at `address`. `filter` creates for each
+   * connection a transform of the server's bytes.
    */
   static async to(
     port: number,
@@ -52,7 +50,7 @@ export class TcpProxy {
     for (const socket of this.#sockets) socket.resume();
   }
 
-  /** Ends the connections on both sides; what is under way is lost. */
+  /** Ends the connections on both sides; data in transit is lost. */
   cut(): void {
     for (const socket of this.#sockets) socket.destroy();
   }

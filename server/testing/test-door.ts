@@ -1,4 +1,4 @@
-/** A door for tests of edges: nothing is refused, and nothing logged, unless they say so. */
+/** An exchange for tests of edges: by default it refuses nothing and logs nothing. */
 
 import { pino } from 'pino';
 import type { Principal } from '../calls/principal.ts';
@@ -23,7 +23,7 @@ export function testDoor(deps: Partial<DoorDeps> = {}): Door {
   });
 }
 
-/** The holders of these keys, by their text; `ended`: ids of those that are no longer good. */
+/** The holders of these keys, by their text; `ended`: ids of keys that are no longer valid. */
 export function testKeys(
   keys: Readonly<Record<string, Principal>>,
   ended: ReadonlySet<string>,

@@ -1,10 +1,10 @@
-/** A guest of 512 bytes for tests: it says that it is up, echoes its console and can be told to go. */
+/** A guest of 512 bytes for tests: it reports that it is up, echoes its console and can be told to end. */
 import { randomSecret } from '../platform/ids.ts';
 
 /**
  * Real mode. Enables the power button (PM1 enable, port 0x602), prints its text to the serial port, and then
- * after every timer tick: when the button was pressed (PM1 status, port 0x600) and it is not deaf, or `q`
- * came in, powers off (PM1 control, port 0x604); anything else that comes in is echoed.
+ * after every timer tick: if the button was pressed (PM1 status, port 0x600) and it is not deaf, or `q` was
+ * received, powers off (PM1 control, port 0x604); any other input is echoed.
  */
 const CODE = Buffer.from(
   'fa31c08ed88ed0bc007cba0206b80001effbbe5e7cac84c07405e83100ebf6f4ba0006edf6c4017515bafd03eca80174eeba' +
@@ -14,7 +14,7 @@ const CODE = Buffer.from(
 );
 const DEAF_AT = 0x5d;
 
-/** A disk that boots it. `deaf`: it does not hear the power button. */
+/** A disk that boots it. `deaf`: it ignores the power button. */
 export function testGuestDisk(deaf = false): Buffer {
   const disk = Buffer.alloc(1024 * 1024);
   CODE.copy(disk);
@@ -23,7 +23,7 @@ export function testGuestDisk(deaf = false): Buffer {
   return disk;
 }
 
-/** Version 4, as compute makes them. */
+/** Version 4, as created by compute. */
 export function testUuid(): string {
   const hex = randomSecret(16).toString('hex');
   const [a, b, c, d, e] = [

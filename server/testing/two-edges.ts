@@ -95,7 +95,7 @@ async function closeEdges(
   await data.close();
 }
 
-/** Connections whose probes nobody answers while the other node stands still. */
+/** Connections whose probes are not answered while the other node stands still. */
 function probed(links: NodeLinks, isStill: () => boolean): Pick<NodeLinks, 'request'> {
   const nowhere = 'http://127.0.0.1:1';
   return {
@@ -103,7 +103,7 @@ function probed(links: NodeLinks, isStill: () => boolean): Pick<NodeLinks, 'requ
   };
 }
 
-/** A node whose calls say where they were answered, and as what. */
+/** A node whose calls return where they were answered, and by which role. */
 async function openNode(
   t: TestContext,
   {
@@ -197,7 +197,7 @@ export async function openCluster(t: TestContext) {
   let nodes: readonly NodeView[] = [view];
   let isStill = false;
   const front = await openNode(t, { name: 'front', others: () => nodes, isStill: () => isStill });
-  /** A host without heartbeats stands still, unless it `responds`. */
+  /** A host without heartbeats counts as standing still, unless it `responds`. */
   const lose = (to: readonly NodeView[], { responds = false } = {}) => {
     [nodes, isStill] = [to, !responds];
   };

@@ -15,12 +15,12 @@ import { Webhooks } from '../webhooks/webhooks.ts';
 import { newPrincipal, openAccountFixture } from './account-fixture.ts';
 
 export interface WebhookOptions {
-  /** Networks that deliveries may lead to; loopback without it. */
+  /** Networks to which deliveries are allowed; default: loopback. */
   readonly allowed?: readonly string[];
   /** Pending deliveries of a webhook; default: 50. */
   readonly maxPending?: number;
   readonly keptDeliveries?: number;
-  /** Wraps the stores, to fail there. */
+  /** Wraps the stores, so that they can fail. */
   readonly wrapMetadata?: (metadata: Metadata) => Metadata;
   /** See DispatcherDeps. */
   readonly mayBegin?: (isBusy: boolean) => Promise<boolean>;
@@ -28,7 +28,7 @@ export interface WebhookOptions {
 
 export type WebhookFixture = Awaited<ReturnType<typeof openWebhookFixture>>;
 
-/** The fixture itself lasts; `open` is a start of Cloudlet in it. */
+/** The fixture itself remains; `open` starts Cloudlet in it. */
 export async function openWebhookFixture() {
   const fixture = await openAccountFixture();
   const { clock, accounts } = fixture;
@@ -65,9 +65,9 @@ export async function openWebhookFixture() {
     clock,
     open,
     metadata: fixture.metadata,
-    /** A new account, as its own key's principal. */
+    /** A new account, as the principal of its key. */
     newPrincipal: (username: string) => newPrincipal(accounts, username),
-    /** Commits an event with its own number; returns the number. */
+    /** Commits an event with a new number; returns the number. */
     async emit({ accountId }: Principal, type: 'vm.stopped' | 'credits.low' = 'vm.stopped'): Promise<number> {
       const number = ++events;
       await fixture.metadata.commit(eventStatements({ accountId, type, data: { number }, at: clock.now() }));

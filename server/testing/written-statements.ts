@@ -1,7 +1,7 @@
 /**
  * Finds the SQL in the sources. Loads each store module with its texts as functions, so that constants and
- * calls in a text have their values. Texts that need more, such as an argument, have no value; the caller
- * supplies it by a call.
+ * calls in a text have values. Texts that need more, such as an argument, have no value; the caller supplies
+ * one with a call.
  */
 import { globSync, readFileSync } from 'node:fs';
 import { registerHooks, stripTypeScriptTypes } from 'node:module';
@@ -20,7 +20,7 @@ export interface OpenText {
 }
 
 const ROOT = new URL('../..', import.meta.url);
-/** All SQL is in these (tidy/table-rules.ts). Drivers and migrations are of one engine. */
+/** All SQL is in these files (tidy/table-rules.ts). Drivers and migrations belong to one engine. */
 const FILES = ['server/**/{store,*-store,*-sql}.ts', 'server/metadata/{,secrets/}*.ts'];
 /** Loads a module once more, beside the one that others import. */
 const MARK = '?sql';
@@ -39,7 +39,7 @@ export async function writtenSql(): Promise<WrittenSql> {
       const code = stripTypeScriptTypes(readFileSync(fileURLToPath(url), 'utf8'));
       const found = literalsIn(code).filter(({ pieces }) => mayBeSql(pieces));
       literals.set(url, found);
-      // A private field has no meaning outside of its class.
+      // A private field has no meaning outside its class.
       const thunks = found.map(({ source }) => `() => ${source.replaceAll('this.#', 'this.')}`);
       const source = `${code}\nexport const writtenSql = [${thunks.join(',\n')}];`;
       return { format: 'module', shortCircuit: true, source };
@@ -65,7 +65,7 @@ export async function writtenSql(): Promise<WrittenSql> {
   return { texts, open };
 }
 
-/** Whether `text` is one that the open text can be. */
+/** Whether `text` matches the open text. */
 export function isOf({ pieces }: OpenText, text: string): boolean {
   let at = 0;
   for (const piece of pieces) {
@@ -85,7 +85,7 @@ interface Literal {
   readonly pieces: readonly string[];
 }
 
-/** Quoted and template literals; none of those within another. */
+/** Quoted and template literals, without those inside others. */
 function literalsIn(code: string): Literal[] {
   const found: Literal[] = [];
   for (let at = 0; at < code.length; ) {

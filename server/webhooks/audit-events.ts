@@ -1,6 +1,6 @@
 /**
- * Events of audit entries, which are stored in the commit of the entry. An owner hears of what concerns its
- * account; an administrator of all, by webhooks that a credential with all rights made.
+ * Events of audit entries, which are stored in the commit of the entry. An owner receives those of its
+ * account; an administrator those of all accounts, by webhooks created with all rights.
  */
 import type { AuditEvent } from '../calls/audit.ts';
 import { type Principal, permits } from '../calls/principal.ts';
@@ -12,7 +12,7 @@ import type { AuditListenerRow, WebhookStore } from './store.ts';
 /** Values of the column `hears_audit`. */
 export const HEARS = { nothing: 0, own: 1, all: 2 } as const;
 export type Hears = (typeof HEARS)[keyof typeof HEARS];
-/** Accounts that can hear of all entries, since each has its own event per entry. */
+/** Maximum accounts that receive all entries, because each gets its own event per entry. */
 export const MAX_HEARING_ALL = 10;
 
 interface Hearer {
@@ -25,7 +25,10 @@ type Make = (event: AuditEvent) => readonly Statement[];
 
 export interface AuditEventsDeps {
   readonly webhookStore: Pick<WebhookStore, 'auditListeners'>;
-  /** Takes what makes the statements; null while nobody hears, so that entries then cost nothing more. */
+  /**
+   * Sets the function that creates the statements; null while no webhook wants entries, which then cost
+   * nothing more.
+   */
   readonly announceBy: (make: Make | null) => void;
 }
 
@@ -37,14 +40,14 @@ export class AuditEvents {
     this.#deps = deps;
   }
 
-  /** Learns who hears: webhooks change at other nodes too. */
+  /** Reloads which webhooks want entries: they change at other nodes too. */
   async refresh(): Promise<void> {
     const { webhookStore, announceBy } = this.#deps;
     this.#hearers = (await webhookStore.auditListeners()).map(hearerOf);
     announceBy(this.#hearers.length === 0 ? null : (event) => this.#statements(event));
   }
 
-  /** One event for each account that hears of it, however many webhooks it has. */
+  /** One event for each account that receives it, however many webhooks it has. */
   #statements({ accountId, outcome, at, data }: AuditEvent): Statement[] {
     const type: EventType = `audit.${outcome}`;
     const hearing = new Set<number>();
@@ -73,7 +76,7 @@ export function isAudit(type: string): boolean {
   return type.startsWith(ALL_AUDIT.slice(0, -1));
 }
 
-/** How much a webhook of this caller hears. Throws `scope_required`. */
+/** Which entries a webhook of this caller receives. Throws `scope_required`. */
 export function hearsFor(principal: Principal, events: readonly string[]): Hears {
   if (!wantsAudit(events)) return HEARS.nothing;
   if (permits(principal, 'admin:read')) return HEARS.all;

@@ -187,7 +187,7 @@ function hears(listener: ListenerRow, event: PendingEventRow): boolean {
   return hearsType(JSON.parse(listener.events), event.type) && mayHear(listener, event);
 }
 
-/** Administrators hear of all audit entries, and only as long as they are. */
+/** Administrators receive all audit entries, but only while they are administrators. */
 function mayHear(
   { hears_audit, is_all }: Pick<ListenerRow, 'hears_audit' | 'is_all'>,
   { account_id, type, body }: Pick<PendingEventRow, 'account_id' | 'type' | 'body'>,

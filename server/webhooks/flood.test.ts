@@ -1,4 +1,4 @@
-/** What an account may keep waiting, with another account beside it. */
+/** The maximum backlog of an account, with another account beside it. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Received, WebhookReceiver } from '../../test/harness/webhook-receiver.ts';
@@ -9,7 +9,7 @@ import { newWebhook, numbersOf, type SharedWebhooks, sharedWebhooks } from '../t
 import type { WebhookFixture } from '../testing/webhook-fixture.ts';
 import { eventStatements } from './events-store.ts';
 
-/** As the fixture has it. */
+/** As in the fixture. */
 const MOST = 50;
 
 let shared: SharedWebhooks;

@@ -89,7 +89,7 @@ export class WebhookStore {
     );
   }
 
-  /** Changes no row if as many other accounts already hear of all audit entries. */
+  /** Changes no row if as many other accounts already receive all audit entries. */
   expectRoomToHearAll(accountId: number, most: number): Statement {
     return {
       sql: `UPDATE accounts SET id = id WHERE id = ? AND (SELECT count(DISTINCT account_id) FROM webhooks

@@ -27,7 +27,7 @@ interface WebhooksDeps {
   readonly clock: Clock;
   readonly sealer: Sealer;
   readonly outbound: Pick<Outbound, 'assertAllowed'>;
-  /** Called when who hears of audit entries may have changed. */
+  /** Called when the webhooks that want audit entries may have changed. */
   readonly onHearing: () => Promise<void>;
 }
 
