@@ -38,7 +38,7 @@ for (const isHost of [true, false]) {
       await close();
     });
     part.start();
-    // What it begins with is over.
+    // It starts with a period that is over.
     await part.close();
     await metadata.commit([new AccountStore({ reads: metadata }).setSuspended(1, 'unpaid')]);
     stopped.length = 0;

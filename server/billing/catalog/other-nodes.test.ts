@@ -1,4 +1,4 @@
-/** What one node remembers of the catalogue while another node changes it, and neither tells the other. */
+/** The cached catalogue of a node while another node changes it without a notification. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Ages, MAX_AGE_MS } from '../../metadata/ages.ts';
@@ -13,7 +13,7 @@ import { Quotas } from './quotas.ts';
 const HOUR_MS = 3_600_000;
 const TEN_MINUTES_MS = 600_000;
 
-/** `there` changes plans and prices; the others are of another node, with its own bus. */
+/** `there` changes plans and prices; the others belong to another node, with its own bus. */
 async function twoNodes() {
   const fixture = await openBillingFixture({ creditsMicro: 1_000_000_000n });
   const { clock, catalog: store } = fixture;

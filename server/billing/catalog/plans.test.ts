@@ -15,7 +15,7 @@ async function openPlans() {
   const store = new CatalogStore(fixture.metadata);
   const nudged: number[] = [];
   const deps = { ...fixture, store, creditsAdded: (id: number) => nudged.push(id) };
-  /** Nothing in memory is left, as after a kill. */
+  /** Nothing in memory survives, as after a kill. */
   const newMonthly = () => new Monthly(deps);
   const monthly = newMonthly();
   const quotas = new Quotas({ ...fixture, store: new CatalogStore(fixture.metadata) });
@@ -34,7 +34,7 @@ test('monthly credits come once a calendar month, whatever is killed or repeated
   await Promise.all([monthly.tick(), newMonthly().tick(), newMonthly().tick(), newMonthly().giveTo(1)]);
   assert.equal(await credits(), 2.5);
   assert.deepEqual(nudged, [1]);
-  // A new account gets its own at the next tick.
+  // A new account gets its quotas at the next tick.
   const second = await fixture.addAccount(0n);
   await monthly.tick();
   assert.deepEqual([await credits(), await credits(second)], [2.5, 2.5]);
@@ -44,7 +44,7 @@ test('monthly credits come once a calendar month, whatever is killed or repeated
   clock.advance(DAY);
   await Promise.all(Array.from({ length: 4 }, () => newMonthly().tick()));
   assert.deepEqual([await credits(), await credits(second)], [5, 5]);
-  // The clock is set back, and forth again.
+  // The clock is set back, and forward again.
   clock.jump(-5 * DAY);
   await monthly.tick();
   clock.jump(5 * DAY);

@@ -16,7 +16,7 @@ async function openQuotas() {
       { sql: "UPDATE plans SET quotas = ? WHERE name = 'free'", params: [JSON.stringify(limits)] },
     ]);
   const setOwn = (limits: Limits) => fixture.metadata.commit([quotas.setOwn(1, limits)]);
-  /** As the domains do it: claims anew when somebody was faster. */
+  /** As the domains do: claims again if another caller was faster. */
   const take = async (
     claim: () => Promise<readonly Statement[]>,
     first: readonly Statement[] = [],
@@ -93,7 +93,7 @@ test('a refusal names quota, limit, use and request', async (t) => {
     assert.deepEqual(error.extra, { quota: 'vcpus', limit: 3, used: 2, requested: 2 });
     return true;
   });
-  // What is given back can be taken again.
+  // Returned quota can be claimed again.
   await fixture.metadata.commit(quotas.releaseVm(VM));
   assert.ok(await take(() => quotas.claimVm({ ...VM, vcpus: 3 })));
 });

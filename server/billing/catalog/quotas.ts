@@ -64,7 +64,7 @@ export interface QuotasDeps {
   readonly store: CatalogStore;
   readonly ages: Ages;
   readonly bus: Pick<Bus, 'onForget'>;
-  /** undefined: objects are on another disk, or no account keeps to a share. */
+  /** undefined: objects are on another disk, or accounts are not limited to a share. */
   readonly diskShares?: Pick<DiskShares, 'assertRoom' | 'stored'> | undefined;
 }
 
@@ -82,9 +82,9 @@ export class Quotas {
   }
 
   /**
-   * The statements that claim one more machine, behind its row. They, and those of the claims below,
-   * refuse the commit if another request used up the quota in the meantime: claim again then. Throws
-   * `quota_exceeded` if the quota is used up already.
+   * The statements that claim one more machine; they must follow the statement that stores its row. Like
+   * those of the claims below, they refuse the commit if another request has used up the quota meanwhile;
+   * then claim again. Throws `quota_exceeded` if the quota is used up already.
    */
   async claimVm({ account_id, vcpus, disk_gb }: CountedVm): Promise<readonly Statement[]> {
     const counts = await this.#claim(account_id, { vms: 1, vcpus });
@@ -96,8 +96,8 @@ export class Quotas {
   }
 
   /**
-   * The statements that claim the virtual CPUs and the disk that a machine has more, or release those it has
-   * less. Must follow the statement that stores them.
+   * The statements that claim the virtual CPUs and the disk that a machine gains, or release those that it
+   * loses. Must follow the statement that stores them.
    */
   async resizeVm(before: CountedVm, after: CountedVm): Promise<readonly Statement[]> {
     const { account_id } = after;
@@ -139,9 +139,9 @@ export class Quotas {
   }
 
   /**
-   * Throws `quota_exceeded` or `out_of_space` when uploads of the account that are under way must not take
-   * that many bytes: they count nowhere else until they end. One may replace what is stored, so they have the
-   * whole quota.
+   * Throws `quota_exceeded` or `out_of_space` if the account's uploads in progress must not store that many
+   * bytes: they are counted nowhere else until they end. An upload may replace stored bytes, so uploads may
+   * use the whole quota.
    */
   async assertUploads(accountId: number, bytes: number): Promise<void> {
     await this.#diskShares?.assertRoom(accountId, bytes);
@@ -164,9 +164,9 @@ export class Quotas {
     return limit === null ? [] : [this.#store.expectStorage(accountId, limit)];
   }
 
-  /** Call it once the commit with the claimed bytes is made. */
+  /** Must be called after the commit with the claimed bytes. */
   bytesStored(accountId: number, bytes: number): void {
-    // What was removed is free once it was counted again.
+    // Removed bytes are free after the next count.
     if (bytes > 0) this.#diskShares?.stored(accountId, bytes);
   }
 

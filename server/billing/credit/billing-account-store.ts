@@ -93,7 +93,7 @@ export interface CreditStateRow extends SpendRow {
   readonly resume_due: number;
   /** In grace and suspended: whether credits were added since. */
   readonly is_topped_up: number;
-  /** Whether a machine runs, or a database is open, of an account without credits, capped or blocked. */
+  /** Whether an account without credits, at its cap or blocked has a running machine or an open database. */
   readonly is_in_use: number;
   /** 0: an administrator suspended it, or it is closed. */
   readonly is_active: number;
@@ -276,7 +276,7 @@ export class BillingAccountStore {
   /** Refuses if a rating, a warning or another cap came since the row was read. */
   changeSpend(before: SpendRow, after: SpendChange): Statement {
     const { cappedAt, warnedFrom, warnedPercent, ownCapMicro, adminCapMicro, warnPercents } = after;
-    // Resources that the cap stops start again below it.
+    // Resources that the cap stopped start again once spending is below it.
     const isDue = cappedAt !== null ? 1 : 0;
     return {
       sql: `UPDATE billing_accounts SET own_cap_micro = ?, admin_cap_micro = ?, warn_percents = ?, capped_at = ?,
@@ -293,7 +293,7 @@ export class BillingAccountStore {
     };
   }
 
-  /** An administrator's cap for an account that the same commit makes. */
+  /** An administrator's cap for an account that the same commit creates. */
   capNew(accountId: number, capMicro: number): Statement {
     return {
       sql: 'UPDATE billing_accounts SET admin_cap_micro = ? WHERE account_id = ?',

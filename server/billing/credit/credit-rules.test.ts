@@ -5,7 +5,7 @@ import type { BillingState } from './billing-account-store.ts';
 import { type CreditFacts, creditStateOf, eventOf, hoursLeft } from './credit.ts';
 
 const STATES: readonly BillingState[] = ['ok', 'low', 'critical', 'grace', 'suspended'];
-/** A credit an hour. */
+/** One credit per hour. */
 const BURN = 1_000_000_000n;
 const CREDIT = 1_000_000n;
 
@@ -43,10 +43,10 @@ const TABLE: readonly [bigint, boolean, boolean, boolean, BillingState, BillingS
   [0n, false, true, true, 'suspended', 'suspended'],
   [0n, true, false, true, 'grace', 'suspended'],
   [0n, true, true, true, 'suspended', 'suspended'],
-  // What was held for one machine came back: it pays for the others, but gives them no new grace …
+  // The credits held for one machine were released: they pay for the others, but start no new grace period …
   [1n, false, false, true, 'grace', 'suspended'],
   [1n, false, true, true, 'grace', 'suspended'],
-  // … unless it is enough for an hour.
+  // … unless they are enough for an hour.
   [CREDIT, false, false, true, 'critical', 'suspended'],
   [CREDIT, false, true, true, 'critical', 'suspended'],
   [1n, true, false, true, 'critical', 'critical'],
@@ -88,7 +88,7 @@ test('a state that was reached stays while nothing changes', () => {
   fc.assert(
     fc.property(any, (given) => {
       const after = creditStateOf(given);
-      // A new state begins with no top-up, and a grace that has just begun.
+      // A new state starts without a top-up, and with a grace period that has just begun.
       const next = after === given.state ? given : { ...given, isToppedUp: false, isGraceOver: false };
       assert.equal(creditStateOf({ ...next, state: after }), after);
     }),

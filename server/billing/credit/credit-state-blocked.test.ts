@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { GRACE, HOUR, openCreditStates, PRICE, SECOND } from '../../testing/credit-state-fixture.ts';
 
-/** Administrators suspend and resume account 1, as the commits and the nudges of accounts do it. */
+/** Administrators suspend and resume account 1 with the commits and notifications that accounts use. */
 function administration({ metadata, store, nudge }: SuspendedFixture) {
   const setActive = (active: number) => ({
     sql: 'UPDATE accounts SET is_active = ? WHERE id = 1',
@@ -72,7 +72,7 @@ test('who is resumed without credits waits for them', async (t) => {
   clock.advance(HOUR + SECOND);
   await tick();
   assert.equal(await state(), 'grace');
-  // Nothing of it runs any more, so that the grace is over, and nothing is left.
+  // None of its resources run any more, so the grace period is over and nothing is held.
   await suspend();
   await tick();
   await fixture.spendAll();

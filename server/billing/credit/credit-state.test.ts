@@ -120,7 +120,7 @@ test('a kill after any commit changes nothing: the next tick goes on', async (t)
   assert.deepEqual([await state(), machines.running.size], ['suspended', 1]);
   await tick();
   assert.equal(machines.running.size, 0);
-  // Killed between the grant's commit and the nudge: the tick sees it.
+  // Killed between the commit of the grant and the notification: the tick finds it.
   await fixture.grant(1, 2n * PRICE);
   await dies();
   assert.deepEqual([await state(), machines.running.size], ['ok', 0]);
@@ -170,7 +170,7 @@ test('64 spenders at once: exactly as many as there are credits for', async (t) 
         await fixture.machines.start(id);
         return true;
       } catch (error) {
-        // Somebody else was faster: the caller looks again.
+        // Another caller was faster: this caller reads again.
         if ((error as CommitRejected).name === 'CommitRejected') return start(id);
         assert.equal((error as { code?: string }).code, 'insufficient_credits');
         return false;
@@ -196,7 +196,7 @@ test('use that is given back is no top-up', async (t) => {
   clock.advance(GRACE);
   await tick();
   assert.equal(await state(), 'suspended');
-  // It turns out that one of them had ended long before.
+  // One of them turns out to have ended long before.
   await metadata.commit([...usage.vmStarted(vm('vm-1'), clock.now())]);
   clock.advance(SECOND);
   await metadata.commit([...usage.vmStopped(vm('vm-1'), clock.now() - HOUR)]);

@@ -160,7 +160,7 @@ interface Course {
   readonly to: number;
 }
 
-/** When the cap is reached if everything in use stays in use; null: not in this month. */
+/** When the cap is reached at the current usage; null: not in this month. */
 export function reachedAt({ capMicro, spentMicro, burnNano, at, to }: Course): string | null {
   const left = capMicro === null ? null : msLeft(capMicro - spentMicro, burnNano);
   return left !== null && BigInt(at) + left < BigInt(to) ? formatTime(at + Number(left)) : null;

@@ -32,7 +32,7 @@ async function open(t: TestContext) {
   const run = async (sql: string, ...params: (string | number)[]) => {
     await metadata.commit([{ sql, params }]);
   };
-  /** What somebody with a copy of sqlite3 could do. */
+  /** A change that anyone with a copy of sqlite3 could make. */
   const tamper = async (sql: string) => {
     const [{ file }] = metadata.all<{ file: string }>('PRAGMA database_list') as [{ file: string }];
     const database = new Database(join(file));
@@ -43,7 +43,7 @@ async function open(t: TestContext) {
     } finally {
       database.close();
     }
-    // The reads of this turn have one snapshot.
+    // All reads of this turn use one snapshot.
     await new Promise((resolve) => setImmediate(resolve));
   };
   const verify = async () => {
@@ -51,7 +51,7 @@ async function open(t: TestContext) {
     await checks.untilIdle();
     return checks.verification().problem;
   };
-  /** A machine that runs, or its row without its line. */
+  /** A running machine, or its row without its usage line. */
   const runs = (startedAt: number | null) =>
     run(
       `INSERT OR REPLACE INTO vms (vm_id, account_id, name, instance_type, region, tags, vcpus, memory_mb,
@@ -85,7 +85,7 @@ test('use, ratings, holds and grants keep everything sound', async (t) => {
   assert.equal(checked, head.seq);
 });
 
-/** What is broken, and what the alarm says of it. */
+/** The damage, and the text of the alarm about it. */
 const BREAKS: readonly (readonly [string, RegExp])[] = [
   [
     'UPDATE accounts SET credits_micro = credits_micro + 1',

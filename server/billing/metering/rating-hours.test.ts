@@ -1,4 +1,4 @@
-/** In which hours a use is charged: those in which it was used, whenever it is rated. */
+/** The hours in which a use is charged are those in which it was used, whenever it is rated. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type BillingFixture, openBillingFixture } from '../../testing/billing-fixture.ts';
@@ -96,7 +96,7 @@ test('everybody is charged soon after an hour began, once, whoever cannot be', a
   clock.advance(60_000);
   await rating.rateHour();
   assert.equal((await fixture.row()).settlement, 1, 'not twice in an hour');
-  // What can never be charged: a quantity beyond any transfer of the ledger.
+  // Quantities that can never be charged: larger than any transfer of the ledger.
   await metadata.commit([
     { sql: 'UPDATE usage_lines SET pending = 1 << 62 WHERE account_id = 1', params: [] },
   ]);

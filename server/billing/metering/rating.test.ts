@@ -13,7 +13,7 @@ const usedMicro = async (fixture: BillingFixture) => {
   return windows.reduce((sum, window) => sum + BigInt(window.cost_micro), 0n);
 };
 
-/** What the ledger booked as usage, whoever paid. */
+/** The usage booked by the ledger, whoever paid. */
 const bookedMicro = async (fixture: BillingFixture) => {
   const row = await fixture.metadata.get<{ sum: number | bigint }>(
     `SELECT coalesce(sum(CASE code WHEN 'usage' THEN amount_micro ELSE -amount_micro END), 0) AS sum
@@ -125,7 +125,7 @@ test('holds let exactly as many start as there are credits for', async (t) => {
   await assertSound(fixture);
 });
 
-/** Steps of life; the quantities of a model that knows nothing of lines, windows or ratings. */
+/** Steps in the life of resources, and the quantities of a model without lines, windows or ratings. */
 test('any history, rated anyhow, adds up to what a model says was used', async () => {
   const step = fc.record({
     advance: fc.integer({ min: 0, max: 5_000_000 }),

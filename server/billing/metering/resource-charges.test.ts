@@ -9,7 +9,7 @@ import { databaseCharges, vmCharges } from './resource-charges.ts';
 
 const GIB = 2 ** 30;
 const HOUR_MS = 3_600_000;
-/** Nano-credits for a GB-hour, as the fixture has it. */
+/** Nano-credits for a GB-hour, as in the fixture. */
 const PRICE = 50_003;
 const SHOP = { database_id: 'db-1', account_id: 1, name: 'shop', engine: 'sqlite' };
 
@@ -33,7 +33,7 @@ beforeEach(async () => {
 });
 afterEach(() => fixture.close());
 
-/** What the account's databases cost up to now, in micro-credits, and the GB-hours of it. */
+/** The cost of the account's databases up to now, in micro-credits, and their GB-hours. */
 async function items() {
   const { metadata, clock, rating } = fixture;
   const reports = new Reports({ metadata, clock, rating });
@@ -69,7 +69,7 @@ test('a deleted database is not charged any more, and one that is had back is ch
   clock.advance(HOUR_MS);
   await metadata.commit(charges.resized(SHOP, 9 * GIB));
   clock.advance(HOUR_MS);
-  // Before anything was rated, as in a minute of an operator's life.
+  // Before anything was rated, such as during an operator's first minute.
   await metadata.commit([...(await charges.created(SHOP)), ...charges.opened(SHOP, GIB)]);
   clock.advance(HOUR_MS);
   assert.deepEqual(await items(), [{ of: 'database db-1 shop', used: 'database.storage 3 GB-hour' }]);

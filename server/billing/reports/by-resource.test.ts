@@ -25,7 +25,7 @@ test('a day ends at midnight UTC: each second is on its own day, also at the end
   await metadata.commit(usage.vmCreated(one));
   const startAt = async (at: number) => {
     clock.advance(at - clock.now());
-    // The cloud does so each hour.
+    // The cloud does this every hour.
     await rating.rateUsage(1);
     await metadata.commit(usage.vmStarted(one, clock.now()));
   };
@@ -39,7 +39,7 @@ test('a day ends at midnight UTC: each second is on its own day, also at the end
   await stopAfter(HOUR);
   let { dates, costs } = await daysIn(month);
   assert.deepEqual([dates.length, costs], [2, [1.53, 1.53]]);
-  // The same over the last midnight of the month.
+  // The same across the last midnight of the month.
   await startAt(last - HOUR / 2);
   await stopAfter(HOUR);
   ({ dates, costs } = await daysIn(month));
@@ -47,7 +47,7 @@ test('a day ends at midnight UTC: each second is on its own day, also at the end
   assert.deepEqual([costs.at(0), costs.at(1), costs.at(-1)], [1.53, 1.53, 1.53]);
   ({ dates, costs } = await daysIn(monthOf(clock.now())));
   assert.deepEqual([dates.length, costs], [1, [1.53]]);
-  // Exactly at midnight the new day is there, and empty.
+  // Exactly at midnight the new day exists, and is empty.
   clock.advance(monthOf(clock.now()).from + DAY - clock.now());
   ({ dates, costs } = await daysIn(monthOf(clock.now())));
   assert.deepEqual(costs, [1.53, 0]);

@@ -62,9 +62,10 @@ export class ResourceSums {
     }
   }
 
-  /** The `top` most expensive, first the most; resources without cost are omitted. */
+  /** The `top` most expensive, highest cost first; resources without cost are omitted. */
   first(top: number): ResourceCost[] {
-    // Figures of days are made for these alone: thousands of resources of a month are a second of processor.
+    // Figures per day are computed only for these: a month of thousands of resources takes a second of
+    // processor time.
     return this.#dearest()
       .slice(0, top)
       .map(({ type, id, name, cost, days }) => ({
@@ -76,7 +77,7 @@ export class ResourceSums {
       }));
   }
 
-  /** Sum of all without first(top). */
+  /** Sum of all resources except those of first(top). */
   others(top: number): { readonly count: number; readonly cost: Figure; readonly days: Figure[] } {
     const rest = this.#dearest().slice(top);
     const cost = rest.reduce((sum, one) => sum + one.cost, 0n);

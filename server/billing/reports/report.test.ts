@@ -14,7 +14,7 @@ import { creditsOf, decimalText, type Figure, quantityOf, readPeriod } from './r
 const VM = { vm_id: 'vm-1', account_id: 1, name: 'web', instance_type: 't2.micro', disk_gb: 30 };
 const BUCKET = { id: 7, account_id: 1, name: 'photos' };
 
-/** What is shown, back in micro-credits, exactly. */
+/** Reported amounts converted back to micro-credits, exactly. */
 function micro(figure: Figure): bigint {
   const text = typeof figure === 'number' ? figure.toFixed(6) : figure;
   return BigInt(text.replace('.', ''));
@@ -65,7 +65,7 @@ test('figures are exact decimals; what a double does not hold is text', () => {
   fc.assert(
     fc.property(fc.bigInt({ min: -(2n ** 62n), max: 2n ** 62n }), (value) => {
       assert.equal(micro(creditsOf(value)), value);
-      // Also as JSON wrote and read it.
+      // Also after a round trip through JSON.
       assert.equal(micro(JSON.parse(JSON.stringify(creditsOf(value)))), value);
     }),
   );
@@ -73,13 +73,13 @@ test('figures are exact decimals; what a double does not hold is text', () => {
   assert.equal(quantityOf('vm.time', 90_000n), 0.025);
 });
 
-/** Items come by when they were charged. */
+/** Items are sorted by the time of their charge. */
 function inOrder(report: UsageReport): UsageReport {
   const items = report.items.map((item) => JSON.stringify(item)).sort();
   return { ...report, items: items.map((item) => JSON.parse(item)) };
 }
 
-/** What is reported once all is charged; before it is, the same is reported, and reading charges nothing. */
+/** The report once everything is charged; before that, it shows the same, and reading charges nothing. */
 async function chargedReport(fixture: BillingFixture): Promise<UsageReport> {
   const { store, usage: report } = open(fixture);
   const before = await store.lastSeq();
@@ -93,14 +93,14 @@ async function chargedReport(fixture: BillingFixture): Promise<UsageReport> {
   return charged;
 }
 
-/** Everything an account may go through. */
+/** Everything that can happen to an account. */
 const STEP = fc.record({
   advance: fc.integer({ min: 0, max: 20_000_000 }),
   what: fc.constantFrom('start', 'stop', 'put', 'send', 'settle', 'grant', 'take', 'late', 'report'),
   amount: fc.integer({ min: 1, max: 10 ** 9 }),
 });
 
-/** The second start counted on credits that a late stop gives back only with the next charge. */
+/** The second start relies on credits that a late stop only returns with the next charge. */
 const STARTED_BEFORE_A_REFUND: (typeof STEP extends fc.Arbitrary<infer Step> ? Step : never)[] = [
   { advance: 0, what: 'start', amount: 1 },
   { advance: 11_910_414, what: 'late', amount: 1 },
