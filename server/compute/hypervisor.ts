@@ -214,9 +214,9 @@ export interface Hypervisor {
   /**
    * Creates the guest's disk and seed. An existing disk is kept; one that is smaller than `diskGb` is grown,
    * with all that is on it, and never shrunk. Leaves nothing behind on failure. Does nothing when the engine
-   * is not installed yet. start() does the same. A disk of fewer `rebuilds` than the spec's is
-   * replaced by a new one of its image: after a crash it is the one before or the one after. `origin`: the
-   * disk is a copy of that guest's; rejects with `engine_unavailable` when the engine is not installed.
+   * is not installed yet. start() does the same. A disk of fewer `rebuilds` than the spec's is replaced by a
+   * new one of its image: after a crash, the disk is either the old or the new one. `origin`: the disk is a
+   * copy of that guest's; rejects with `engine_unavailable` when the engine is not installed.
    */
   prepare(spec: GuestSpec, origin?: GuestOrigin): Promise<void>;
 
@@ -314,7 +314,7 @@ export interface GuestSnapshots {
    */
   take(vmId: string, snapshotId: string): Promise<{ readonly sizeBytes: number }>;
   /**
-   * Puts the copy in the disk's place, and stays. After a crash the disk is the one before or the one after.
+   * Replaces the disk by the copy, which is kept. After a crash, the disk is either the old or the new one.
    * Throws like take().
    */
   restore(vmId: string, snapshotId: string): Promise<void>;

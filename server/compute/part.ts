@@ -83,7 +83,7 @@ export interface ComputeDeps {
   readonly points: MachinePoints;
   /** See Lifecycle. */
   readonly ungrantedMemoryPercent: number;
-  /** undefined: no account keeps to a share. */
+  /** undefined: accounts are not limited to a share of the disk. */
   readonly diskShares?: DiskShares | undefined;
   readonly outbound: boolean;
   readonly maxImageBytes: number;

@@ -69,7 +69,7 @@ test('type and disk change only while it is off, and the disk only grows', async
     await assert.rejects(change(vmId, { name: 'no', ...input }), code('vm_not_stopped'));
   }
   assert.equal((await cloud.machines.describe(ann.principal, vmId)).name, 'web');
-  // The present size is no change.
+  // The current size is not a change.
   await change(vmId, { instance_type: 't2.micro', disk_gb: 30 });
   await cloud.power.stop(again(ann), vmId);
   for (const input of [{ disk_gb: 29 }, { disk_gb: 1025 }, { instance_type: 't9.huge' }]) {
@@ -107,7 +107,7 @@ test('a larger machine is held against the quota of virtual CPUs and the credits
   await fixture.setQuotas(accountId, { vcpus: 2 });
   const { vm_id } = await cloud.machines.create(again(eve), { name: 'm', instance_type: 't2.micro' });
   await assert.rejects(change(vm_id, { instance_type: 'c5.xlarge' }, eve), code('quota_exceeded'));
-  // Many at once take the same virtual CPUs once.
+  // Many at once claim the same virtual CPUs only once.
   await Promise.all([1, 2, 3].map(() => change(vm_id, { instance_type: 't2.medium' }, eve)));
   await assert.rejects(
     cloud.machines.create(again(eve), { name: 'n', instance_type: 't2.micro' }),
@@ -135,7 +135,7 @@ test('disks and snapshots are held against the quota, also many at once, and wha
   await fixture.setQuotas(accountId, { disk_gb: 95 });
   assert.equal(await settled(['a', 'b', 'c', 'd', 'e'].map(make)), 3);
   const [a = '', b = '', c = ''] = (await fixture.store.listOf(accountId, 0, 5)).map(({ vm_id }) => vm_id);
-  // Disks left of refused machines would be orphans.
+  // Disks left behind by refused machines would be orphans.
   const guests = [...fixture.engine.guests.values()].filter(({ spec }) => [a, b, c].includes(spec.vmId));
   assert.equal(guests.length, 3);
   assert.equal(await settled([a, b, c].map((id) => change(id, { disk_gb: 33 }, dan))), 1);
@@ -152,7 +152,7 @@ test('disks and snapshots are held against the quota, also many at once, and wha
     assert.deepEqual(error.extra, { quota: 'disk_gb', limit: 95, used: 95, requested: 1 });
     return true;
   });
-  // Above a lowered limit nothing is lost; what does not grow may change, and what is deleted is free.
+  // Above a lowered limit nothing is lost: changes that do not grow are allowed, and deletions free quota.
   await fixture.setQuotas(accountId, { disk_gb: 10 });
   await change(grown ?? '', { instance_type: 't2.small', name: 'kept' }, dan);
   await cloud.power.start(again(dan), grown ?? '');
@@ -184,7 +184,7 @@ test('a rebuilt machine has a new disk and keeps the rest; the row counts, and s
   const before = await cloud.machines.describe(kim.principal, vmId);
   assert.deepEqual(await rebuild(), before);
   assert.equal(guest().disk, '');
-  // Killed or failed in between, it is the next start that replaces the disk, once.
+  // If it was killed or failed in between, the next start replaces the disk, once.
   guest().disk = 'second';
   cloud.scripted.script('prepare', () => Promise.reject(new AppError('out_of_space', 'as scripted')));
   await rebuild();

@@ -18,7 +18,7 @@ import {
 import { eventually } from '../../testing/eventually.ts';
 import type { Hypervisor, ImportOptions } from '../hypervisor.ts';
 
-/** Larger than the fixture's limit by what assertSpace is told, not by its bytes. */
+/** Larger than the fixture's limit according to assertSpace, not by its bytes. */
 const BYTES = Buffer.alloc(300_000, 7);
 
 describe('imports of images', () => {
@@ -51,7 +51,7 @@ describe('imports of images', () => {
   const reopen = async (options: ComputeOptions = {}) => {
     compute = await fixture.open({ imageFolders: [folder], ...options });
   };
-  /** Holds every import where it is until the returned function is called. */
+  /** Blocks every import until the returned function is called. */
   function hold(from = compute): () => void {
     let release = () => {};
     const held = new Promise<void>((resolve) => {
@@ -209,7 +209,7 @@ describe('imports of images', () => {
     const image = await add();
     await eventually(() => fixture.engine.stagedImages.get(image.image_id) === BYTES.length);
     isFull = true;
-    // The scripted engine looks at the signal when it is let go; the look at the disk comes each second.
+    // The scripted engine checks the signal when it is released; the disk is checked every second.
     await new Promise((resolve) => setTimeout(resolve, 1500));
     release();
     const { state, state_reason } = await settled(image.image_id);
@@ -223,7 +223,7 @@ describe('imports of images', () => {
     const notReady = compute.machines.create(owner, request(image.image_id));
     await assert.rejects(notReady, (error) => isAppError(error, 'image_not_ready'));
     await settled(image.image_id);
-    // The image goes after it was looked at and before the machine's row is stored.
+    // The image is deleted after it was checked and before the row of the machine is stored.
     compute.scripted.script('prepare', async () => {
       await compute.imports.delete(BACKGROUND, image.image_id);
     });

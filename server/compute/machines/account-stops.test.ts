@@ -16,7 +16,7 @@ async function open(t: TestContext) {
   return { fixture, compute: await fixture.open(), ada: await fixture.newCall('ada') };
 }
 
-/** A machine that runs, whose stop is stored and no more. The row as it was before. */
+/** A running machine whose stop is stored, but not done. Returns the row as it was before. */
 async function cutOffStop(compute: Compute, who: Call, code: string) {
   const vmId = await newVm(compute, who);
   await compute.power.start(who, vmId);
@@ -165,7 +165,7 @@ test('nobody starts a machine of an account that is suspended or closed', async 
   t.after(() => fixture.close());
   const ada = await fixture.newCall('ada');
   let suspend = async () => {};
-  // The last moment: between the question whether the start may be and its commit.
+  // The last moment: between the check whether the start is allowed and its commit.
   const compute = await fixture.open({
     wrapMetadata: (metadata) => ({
       get: (...given) => metadata.get(...given),
@@ -185,7 +185,7 @@ test('nobody starts a machine of an account that is suspended or closed', async 
   assert.deepEqual(await fixture.reasons([vmId]), ['created null']);
   suspend = async () => {};
   await assert.rejects(compute.power.start(ada, vmId), refused);
-  // A start that a kill cut off, and that nothing has looked after yet.
+  // A start interrupted by a kill, not yet reconciled.
   const setState = (state: string) =>
     fixture.metadata.commit([{ sql: 'UPDATE vms SET state = ?', params: [state] }]);
   await setState('starting');

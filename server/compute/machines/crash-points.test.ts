@@ -19,7 +19,7 @@ function wrappers(fuse: Fuse) {
   };
 }
 
-/** What may be asked of a machine, and how it comes to be ready for it. */
+/** Calls about a machine, and how the machine gets into the state for each. */
 const ACTIONS: Readonly<
   Record<
     string,
@@ -48,7 +48,7 @@ async function create(cloud: Compute, ann: Call): Promise<string> {
   return (await cloud.machines.create(ann, { name: 'web', instance_type: 't2.micro' })).vm_id;
 }
 
-/** What must be so once everything was looked after, whatever was cut off. */
+/** Invariants once everything was reconciled, whatever was interrupted. */
 async function assertClean(fixture: ComputeFixture, cloud: Compute, where: string): Promise<void> {
   const rows = await fixture.store.list(0, 1000);
   const running = fixture.engine.running().sort();
@@ -71,11 +71,11 @@ async function assertClean(fixture: ComputeFixture, cloud: Compute, where: strin
   }
   assert.equal(cloud.ingress.entries.size, shouldRun.length, `${where}: ingresses`);
   await assertUsage(fixture, where);
-  // The pool of two addresses has lost none: what is not a machine's can still be given.
+  // The pool of two addresses has lost none: free addresses can still be assigned.
   for (let free = 2 - rows.length; free > 0; free--) await create(cloud, await callOf(fixture));
 }
 
-/** Each machine's events in an order that can be billed. */
+/** The events of each machine are in an order that can be billed. */
 async function assertUsage(fixture: ComputeFixture, where: string): Promise<void> {
   const rows = await fixture.metadata.all<{ vm_id: string; event: string }>(
     'SELECT vm_id, event FROM vm_usage ORDER BY id',
@@ -106,7 +106,9 @@ async function restart(fixture: ComputeFixture): Promise<Compute> {
   return cloud;
 }
 
-/** Runs the action with a kill at that step, then starts again. False: the action had fewer steps. */
+/**
+ * Runs the action with a kill at that step, then starts again. Returns false if the action had fewer steps.
+ */
 async function killAt(name: string, step: number): Promise<boolean> {
   const fixture = await openComputeFixture();
   const fuse = new Fuse();
@@ -140,7 +142,7 @@ const STEPS: Readonly<Record<string, number>> = {
   'start of a stopped one': 6,
   stop: 6,
   delete: 6,
-  // Its one commit; what comes after it is done by the next start.
+  // The only commit; the next start does the rest.
   resize: 2,
 };
 

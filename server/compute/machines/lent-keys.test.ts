@@ -1,4 +1,4 @@
-/** Keys that are lent to machines: to whose, how many, and for how long. */
+/** Keys lent to machines: to which, how many, and for how long. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Principal } from '../../calls/principal.ts';
@@ -110,7 +110,7 @@ test('callers who lend the same key in turn write a bounded number of events', a
   for (let i = 0; i < 200; i++) await lent.lend(caller(1, `key-${i % 2}`), 'vm-1-a', keyOf(1));
   await assert.rejects(lent.lend(caller(1, 'key-0'), 'vm-1-a', keyOf(1)), isFull);
   assert.equal(state.events.length, 200);
-  // The last loan stays, and another account is not concerned.
+  // The last loan remains, and another account is not affected.
   assert.deepEqual(await lent.of(1, 'vm-1-a'), [line(1)]);
   await lent.lend(caller(2), 'vm-2-a', keyOf(1));
   state.now = 1000;

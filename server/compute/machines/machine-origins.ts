@@ -11,9 +11,9 @@ import { FOLDER, POINT_COMPONENT } from './point-machines.ts';
 import { type VmRow, VmStore } from './vm-store.ts';
 
 export interface MachinePoints {
-  /** The sound points, newest first; times in ms. */
+  /** The intact points, newest first; times in ms. */
   points(): Promise<readonly { readonly pointId: string; readonly createdAt: number }[]>;
-  /** Opens the metadata of a sound point while `work` runs. Throws `overloaded`, `out_of_space`, … */
+  /** Opens the metadata of an intact point while `work` runs. Throws `overloaded`, `out_of_space`, … */
   during<T>(pointId: string, work: (point: { readonly reads: Reads }) => Promise<T>): Promise<T>;
   /** undefined: not in the recovery point. Throws `data_corrupted`, `target_unavailable`. */
   find(

@@ -34,7 +34,7 @@ test('a new machine says all of itself, has a disk, its own address, and usage',
   const { vm_id, ip_address, private_ip, created_at, ...rest } = vm;
   assert.match(vm_id, /^vm-[0-9a-z]{26}$/);
   assert.match(ip_address ?? '', /^127\.80\.\d+\.\d+$/);
-  // The same in its private network.
+  // The same in the private network.
   assert.equal(private_ip, ip_address?.replace(/^127/, '10'));
   assert.deepEqual(rest, {
     name: 'web',

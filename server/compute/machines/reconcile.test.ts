@@ -161,7 +161,7 @@ test('an engine whose guests die with us: they are started again', async () => {
 test('nothing of a suspended account is started by a restart of the host, or as the end of a start', async () => {
   const first = await restart();
   const [vmId, begun, left] = [await newRunning(first), await newRunning(first), await newRunning(first)];
-  // Two starts that a kill cut off: before the guest ran, and after.
+  // Two starts interrupted by a kill: before the guest ran, and after.
   await first.power.stop(ann, begun);
   for (const id of [begun, left]) {
     const sql = "UPDATE vms SET state = 'starting', desired_state = 'running' WHERE vm_id = ?";
@@ -235,7 +235,7 @@ test('a machine that is being created is no orphan, however long its disk takes'
   const disk = new Promise<void>((resolve) => {
     open = resolve;
   });
-  // The disk is there already, and the engine has yet to say so.
+  // The disk exists already, but the engine has not reported it yet.
   const prepare = cloud.scripted.prepare.bind(cloud.scripted);
   cloud.scripted.prepare = async (spec) => {
     await prepare(spec);

@@ -14,7 +14,7 @@ import {
 const INVALID = 'vm_invalid_state';
 const NOT_STOPPED = 'vm_not_stopped';
 
-/** Every pair, written down once more by hand: rows are events, columns are VM_STATES in their order. */
+/** Every pair, listed by hand: rows are events, columns are VM_STATES in their order. */
 const EXPECTED: Readonly<Record<VmEvent, readonly string[]>> = {
   //                created        starting     running      stopping   stopped     error        deleting
   start: ['starting', 'starting', 'running', INVALID, 'starting', 'starting', INVALID],

@@ -15,7 +15,7 @@ export interface MachineTrial {
 /** An emulated boot on a busy host takes minutes. */
 const WITHIN_MS = 10 * 60_000;
 const STEP_MS = 500;
-/** QEMU's own. */
+/** Memory of QEMU itself. */
 const OVERHEAD_MB = 512;
 const SHOWN_CHARACTERS = 60;
 const CONSOLE_BYTES = 16_384;
@@ -27,8 +27,8 @@ interface TriedMachine {
 }
 
 /**
- * Boots it to its first sign of life, and ends it. Rejects if there is none; throws CheckSkipped if
- * this host cannot boot it.
+ * Boots the machine until its first sign of life, and ends it. Rejects if there is none; throws CheckSkipped
+ * if this host cannot boot it.
  */
 export async function tryMachine(
   { reads, hypervisor }: MachineTrial,

@@ -33,8 +33,9 @@ export interface VmBilling {
   /** Current hourly price of its disk, credits, charged whether or not it runs. */
   diskPricePerHour(plan: string, vm: Pick<BilledVm, 'instance_type' | 'disk_gb'>): number;
   /**
-   * Statements for a new machine, behind its row. Throws `quota_exceeded`; if the commit is refused because a
-   * concurrent change took the last of a quota, call it again.
+   * Statements for a new machine; they must follow the statement that stores its row. Throws
+   * `quota_exceeded`; if the commit is refused because a concurrent change took the last of a quota, call it
+   * again.
    */
   created(vm: BilledVm): Promise<readonly Statement[]>;
   /**
@@ -52,8 +53,8 @@ export interface VmBilling {
   /** Statements for another name. */
   renamed(vm: Pick<BilledVm, 'vm_id' | 'name'>): readonly Statement[];
   /**
-   * Statements for a start, behind the row, unless the machine was up already. Throws `quota_exceeded`;
-   * retried as created().
+   * Statements for a start, after the one that stores the row, unless the machine was up already. Throws
+   * `quota_exceeded`; retried as created().
    */
   memoryTaken(vm: BilledVm): Promise<readonly Statement[]>;
   /**

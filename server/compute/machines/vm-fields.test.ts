@@ -10,7 +10,7 @@ import { checkNewVm, sshKeyProblem, vmNameProblem } from './vm-fields.ts';
 const ID = 'vm-01hzzzzzzz0123456789abcdef';
 const GOOD: NewVm = { name: 'web', instance_type: 't2.micro' };
 
-/** A key line with that type inside, and another outside when asked. */
+/** A key line with that type inside, and optionally another type outside. */
 function keyLine(type: string, outside = type, bytes = 40): string {
   const length = Buffer.alloc(4);
   length.writeUInt32BE(type.length);

@@ -27,7 +27,7 @@ const SAMPLE: GuestSample = {
 let fixture: AccountFixture;
 let accountId: number;
 let vms: MeasuredVm[];
-/** What the engine says of each guest; missing: it hangs. */
+/** The engine's report about each guest; missing: the engine hangs. */
 const engine = new Map<string, GuestSample | null>();
 const asked: string[] = [];
 const traffic = { inBytes: 0, outBytes: 0, connections: 0 };
@@ -46,7 +46,7 @@ beforeEach(async () => {
 });
 afterEach(() => fixture.close());
 
-/** As a new process, which remembers only what is stored. */
+/** As in a new process, which knows only stored state. */
 function restart(): void {
   const { metadata, clock } = fixture;
   const store = new SamplesStore(metadata, VM_SAMPLES);
@@ -92,7 +92,7 @@ function change(vmId: string, changes: Partial<MeasuredVm>): void {
   vms = vms.map((vm) => (vm.vm_id === vmId ? { ...vm, ...changes } : vm));
 }
 
-/** Five seconds later, of which each of its processors worked `busyMs`. */
+/** Five seconds later; each of its processors was busy for `busyMs` of them. */
 async function step(vmId: string, cpuMs: number): Promise<void> {
   fixture.clock.advance(5000);
   engine.set(vmId, { ...SAMPLE, cpuMs, diskReadBytes: cpuMs });
@@ -120,7 +120,7 @@ test('the share of the processors comes from what they worked between two readin
   assert.equal(shown.timestamp, formatTime(fixture.clock.now()));
   await step(vm, 60_000);
   assert.equal((await read(vm)).cpu_percent, 100);
-  // The wall clock jumps; what was worked in five monotonic seconds stays what it was.
+  // The wall clock jumps; the work of five monotonic seconds stays the same.
   fixture.clock.jump(3_600_000);
   await step(vm, 62_500);
   assert.equal((await read(vm)).cpu_percent, 25);
@@ -243,7 +243,7 @@ test('all machines of a tick are one commit, and one deleted meanwhile spoils it
 test('readings become coarse ones, and are pruned after an hour and a month', async () => {
   const vm = await addVm('vm-a', 1);
   const start = formatTime(fixture.clock.now());
-  // Working a tenth of the time for five minutes, then half of it.
+  // Busy for a tenth of the time for five minutes, then for half of it.
   for (let i = 1; i <= 60; i++) await step(vm, i * 500);
   for (let i = 1; i <= 61; i++) await step(vm, 30_000 + i * 2500);
   assert.equal(await countRows(300), 2);

@@ -46,7 +46,7 @@ test('a visitor who holds all places gives way to others, until all have their s
   assert.ok(honest !== null);
   assert.equal(first?.destroyed, true, 'the oldest goes');
   for (let more = 0; more < 4; more++) assert.ok((await visit('1.1.1.1')) !== null, String(more));
-  // Five each: nobody has more than the other.
+  // Five each: neither has more than the other.
   assert.equal(await visit('1.1.1.1'), null);
   assert.equal(await visit('6.6.6.6'), null);
   assert.ok((await visit('2.2.2.2')) !== null);

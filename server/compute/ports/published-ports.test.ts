@@ -1,4 +1,4 @@
-/** Published ports of machines that do not run are given to others who need them, after a day. */
+/** Published ports of stopped machines are reassigned after a day to machines that need them. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
@@ -15,7 +15,7 @@ let first: number;
 let owner: Call;
 let other: Call;
 
-/** The first of some ports of this host that are free. */
+/** The first of several free ports of this host. */
 async function freeRange(): Promise<number> {
   for (;;) {
     const probe = createServer().listen(0, '127.0.0.1');
@@ -63,7 +63,7 @@ async function portsOf(call: Call, vmId: string) {
   return rows.map(({ public_port, former_port, open }) => ({ public_port, former_port, open }));
 }
 
-/** A machine of the owner that has all ports. */
+/** A machine of the owner that holds all ports. */
 async function hoard(): Promise<string> {
   const vmId = await newVm(owner);
   for (let n = 0; n < PORTS; n++) await publish(owner, vmId);
@@ -158,7 +158,7 @@ test('the account that hoards most gives first, and each of many who ask at once
   const made = await Promise.all([publish(other, theirs), publish(other, theirs)]);
   assert.deepEqual(made.map(({ public_port }) => public_port).sort(), [first + 1, first + 2]);
   assert.deepEqual((await portsOf(owner, small))[0]?.public_port, first, 'who has one keeps it longest');
-  // A machine that starts when nothing is left runs without a port, and says so.
+  // A machine that starts when no port is free runs without one, and reports it.
   await fixture.metadata.commit([
     { sql: 'UPDATE vms SET state_changed_at = ?', params: [fixture.clock.now()] },
   ]);

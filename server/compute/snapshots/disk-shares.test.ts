@@ -31,7 +31,7 @@ test('on a disk that fills one free account leaves its share, and holds back nob
   const copy = (call: Call, vmId: string) => cloud.snapshots.create(call, vmId, { name: 's' });
   assert.deepEqual(await over(), [], 'more than half of the disk is free');
 
-  // Each may have a quarter of half of the disk, 12.5 GB, with all its machines and their copies.
+  // Each account may use a quarter of half of the disk, 12.5 GB, with all its machines and their copies.
   disk.freeBytes = 49 * GIB;
   assert.deepEqual(await over(), [idOf(attacker)]);
   await assert.rejects(copy(attacker, also), (error) => isAppError(error, 'out_of_space'));
@@ -41,7 +41,7 @@ test('on a disk that fills one free account leaves its share, and holds back nob
   });
   await copy(victim, own);
 
-  // All together have half of it; the largest then wait.
+  // All accounts together may use half of it; then the largest waits.
   for (let n = 0; n < 3; n++) await newVm(await fixture.newCall(`more-${n}`), 10);
   assert.equal((await over()).includes(idOf(second)), true);
   assert.equal((await over()).includes(idOf(victim)), false);

@@ -22,7 +22,7 @@ const newVm = async () =>
   (await cloud.machines.create(call(), { name: 'web', instance_type: 't2.micro' })).vm_id;
 const take = (vmId: string, name = 's') => cloud.snapshots.create(call(), vmId, { name });
 const guest = (vmId: string) => fixture.engine.guests.get(vmId) ?? assert.fail();
-/** GB that the machine's disk is charged for. */
+/** GB for which the disk of the machine is charged. */
 const charged = async (vmId: string) => {
   const sql = "SELECT level FROM usage_lines WHERE meter = 'vm.disk' AND resource_id = ?";
   return (await fixture.metadata.get<{ level: number }>(sql, vmId))?.level;
@@ -41,7 +41,7 @@ test('a machine goes back to a snapshot, which stays, is charged, and ends with 
   await cloud.power.stop(call(), vmId);
   assert.equal((await cloud.snapshots.restore(call(), vmId, snapshot_id)).state, 'stopped');
   assert.equal(guest(vmId).disk, 'before');
-  // A larger disk is charged beside the snapshots.
+  // A larger disk is charged in addition to the snapshots.
   await cloud.machineChanges.change(call(), vmId, { disk_gb: 40 });
   assert.equal(await charged(vmId), 40 + 2);
   const second = await take(vmId, 'second');
@@ -84,7 +84,7 @@ test('at most ten, by their owner, with a name, and with credits left', async ()
   await assert.rejects(cloud.snapshots.create(bob, vmId, { name: 'x' }), code('vm_not_found'));
   await assert.rejects(cloud.snapshots.list(bob, vmId), code('vm_not_found'));
   await assert.rejects(async () => take(vmId, ' \n'), code('invalid_request'));
-  // Many at once are counted one after the other.
+  // Many at once are counted one by one.
   const taken = await Promise.allSettled(Array.from({ length: 12 }, () => take(vmId)));
   const refused = taken.flatMap((one) => (one.status === 'rejected' ? [one.reason] : []));
   assert.ok(refused.length === 2 && refused.every(code('quota_exceeded')), refused.join());

@@ -1,4 +1,4 @@
-/** Snapshots: copies of a machine's disk, made while it is stopped, that go back to it. */
+/** Snapshots: copies of a machine's disk, made while it is stopped, that can be restored to it. */
 import type { Changes } from '../../metadata/change.ts';
 import { CommitOutcomeUnknown } from '../../metadata/metadata.ts';
 import { type Clock, formatTime } from '../../platform/clock.ts';
@@ -63,7 +63,7 @@ export class Snapshots {
       const { changes, snapshotStore, clock, billing, hypervisor, diskShares } = this.#deps;
       if (rows.length >= MAX_SNAPSHOTS) throw tooMany();
       await billing.assertCredit(row);
-      // Its size is known once it exists.
+      // The size of the copy is known only now.
       await billing.assertDisk(row.account_id, 1);
       await diskShares?.assertMayGrow(row.account_id, copyBytes(hypervisor.snapshots.takenBytes(vmId), rows));
       const snapshotId = newId('snp', clock);
@@ -91,8 +91,8 @@ export class Snapshots {
 
   /**
    * Replaces the disk by the copy. The machine keeps its type, and a disk that was grown since grows again at
-   * the next start. Killed in between, the disk is the one before or the one after. Throws `vm_not_found`,
-   * `snapshot_not_found`, `vm_not_stopped`, `out_of_space`.
+   * the next start. If Cloudlet is killed in between, the disk is either the old or the new one. Throws
+   * `vm_not_found`, `snapshot_not_found`, `vm_not_stopped`, `out_of_space`.
    */
   restore(call: MachineCall, vmId: string, snapshotId: string): Promise<Vm> {
     return this.#withOff(call, vmId, async (row, rows) => {

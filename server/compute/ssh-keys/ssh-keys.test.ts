@@ -62,7 +62,7 @@ test('a machine is created with keys by name, beside others, each once', async (
   assert.deepEqual(await cloud.sshKeys.remove(by(ann.principal), 'desk'), { name: 'desk', deleted: true });
   await assert.rejects(cloud.sshKeys.remove(by(bob.principal), 'desk'), code('ssh_key_not_found'));
   await assert.rejects(create(['desk']), code('invalid_request'));
-  // Machines with the key keep it.
+  // Existing machines keep the key.
   assert.deepEqual(fixture.engine.guests.get(vm_id)?.spec.sshKeys, wanted);
 });
 
