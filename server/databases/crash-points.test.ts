@@ -1,4 +1,4 @@
-/** Cloudlet is killed between every two steps of what may be asked of a database, and started again. */
+/** Cloudlet is killed between every two steps of each call about a database, and started again. */
 import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
 import { test } from 'node:test';
@@ -21,12 +21,12 @@ interface Scene {
   readonly fixture: DatabaseFixture;
   readonly cloud: DatabaseCloud;
   readonly ann: Call;
-  /** The database that was made before; empty: there is none. */
+  /** The database that was created before; empty: there is none. */
   readonly id: string;
 }
 
 interface Action {
-  /** What comes before, of: made, deleted (dropped), deleted without space for its dump. */
+  /** Earlier calls: created, deleted (dropped), deleted without space for its dump. */
   readonly before?: 'made' | 'dropped' | 'undumped';
   readonly act: (scene: Scene) => Promise<unknown>;
   readonly steps: number;
@@ -83,13 +83,13 @@ async function write(cloud: DatabaseCloud, ann: Call, id: string): Promise<void>
   }
 }
 
-/** What a driver reads with the credentials that the API gives. */
+/** The rows that a driver reads with the credentials from the API. */
 async function read({ fixture, cloud, ann }: Omit<Scene, 'id'>, id: string): Promise<readonly string[]> {
   const { connection } = await cloud.databases.credentials(ann.principal, id);
   return fixture.disk.read(connection.database, connection.password ?? '');
 }
 
-/** What must be so once everything was looked after, whatever was cut off. */
+/** Invariants once everything was reconciled, whatever was interrupted. */
 async function assertClean(scene: Omit<Scene, 'id'>, where: string): Promise<void> {
   const { fixture, cloud, ann } = scene;
   const live = await fixture.store.listOf(ann.principal.accountId, false, { after: 0, limit: 100 });
@@ -115,7 +115,7 @@ async function assertClean(scene: Omit<Scene, 'id'>, where: string): Promise<voi
     `SELECT resource_id AS id FROM usage_lines WHERE meter = 'database.storage' AND is_closed = 0`,
   );
   const metered = open.map(({ id }) => id).sort();
-  // Last dumps are charged like the bytes of a database.
+  // Last dumps are charged like the data of a database.
   const charged = [...live.map((row) => row.database_id), ...keptIds].sort();
   assert.deepEqual(metered, charged, `${where}: meters`);
 }
@@ -144,7 +144,9 @@ async function prepare(fixture: DatabaseFixture, ann: Call, before: Action['befo
   return id;
 }
 
-/** Runs the action with a kill at that step, then starts again. False: the action had fewer steps. */
+/**
+ * Runs the action with a kill at that step, then starts again. Returns false if the action had fewer steps.
+ */
 async function killAt(name: string, step: number): Promise<boolean> {
   const fixture = await openDatabaseFixture();
   const fuse = new Fuse();
@@ -179,7 +181,7 @@ async function killAt(name: string, step: number): Promise<boolean> {
   }
 }
 
-/** What was in the database before is in it still, in its last dump, or replaced as a whole. */
+/** The earlier content of the database is still in it, or in its last dump, or replaced as a whole. */
 async function assertKeptWhole({ fixture, cloud, ann, id }: Scene, where: string): Promise<void> {
   const row = id === '' ? undefined : await fixture.store.find(id);
   if (row?.state === 'deleting') await cloud.deleter.undelete(ann, id, {});
@@ -189,7 +191,7 @@ async function assertKeptWhole({ fixture, cloud, ann, id }: Scene, where: string
     assert.deepEqual(rows, expected, `${where}: no row is lost`);
     await cloud.databases.change(ann, id, { name: 'old' });
   }
-  // The name can be had again, and what has it is empty.
+  // The name is free again, and a database with it is empty.
   const taken = await fixture.store.hasName(ann.principal.accountId, 'shop');
   if (taken) return;
   const { database_id: again } = await cloud.creation.create(ann, { name: 'shop' });

@@ -1,4 +1,4 @@
-/** Databases while many ask at once, and while their engine is away or fails. */
+/** Many simultaneous calls about databases, also while their engine is away or fails. */
 import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
 import { describe, test } from 'node:test';
@@ -105,7 +105,7 @@ describe('creating', () => {
       assert.deepEqual([row?.state, row?.reason_code, row?.reason_message], ['ready', null, null]);
       assert.deepEqual([fixture.disk.databases.size, await fixture.counted(ann)], [1, 1]);
       assert.deepEqual(next.announced, ['database.created']);
-      // Deleted while it is waited for.
+      // Deleted while a caller waits for it.
       next.scripted.script('provision', () => new Promise<void>(() => {}));
       const late = await next.creation.create(ann, { name: 'late' });
       assert.equal(late.state, 'creating');

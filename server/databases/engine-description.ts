@@ -44,7 +44,7 @@ export interface EngineDescription {
   readonly title: string;
   /** A sentence on suitable uses. */
   readonly summary: string;
-  /** The usual port of its drivers, which it has in the private network of an account. */
+  /** The usual port of its drivers, and its port in the private networks of accounts. */
   readonly port: number;
   readonly traits: EngineTraits;
   /** null: no client. */
@@ -53,7 +53,7 @@ export interface EngineDescription {
   readonly damageCodes: readonly string[];
   /** How rows of its tables are read and changed; missing: only by the tenant's statements. */
   readonly rows?: RowLanguage;
-  /** How it explains a statement; missing: it cannot. */
+  /** How it explains a statement; missing: not supported. */
   readonly plans?: PlanLanguage;
   /** How a dump differs from the previous one: in place, or by inserted bytes. */
   readonly dumpChanges: 'in_place' | 'by_insertion';

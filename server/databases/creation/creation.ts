@@ -98,7 +98,7 @@ export class Creation {
       restore: async (call, { pointId, accountId, resource: { id } }) => {
         const found = await this.#deps.points.rowIn(pointId, accountId, id);
         const { name, engine, region } = found;
-        // The restore queues as work of the account that receives it.
+        // Queued as work of the account that receives the restored databases.
         const source = { ...found, account_id: call.principal.accountId };
         const input = { name, engine, region };
         const { database_id } = await this.#create(call, input, { source, past: { pointId } });
@@ -118,7 +118,7 @@ export class Creation {
     await billing.assertCredit(principal.accountId);
     const engineName = (source?.engine ?? input.engine ?? DEFAULT_ENGINE) as EngineName;
     const engine = engines.get(engineName);
-    // A new database waits for an engine that the host prepares; its version is not known yet.
+    // A new database waits for an engine that the host is still preparing; its version is not known yet.
     const isComing = source === undefined && (await engine.readiness()).preparing !== undefined;
     const version = isComing ? null : await assertAvailable(engine);
     const plan = { input, engineName, version, sizeLimitBytes, password: secrets.newPassword() };
@@ -268,7 +268,7 @@ export class Creation {
     const row = await start.settled();
     const ready = await readyFrom(engine, row, sizeBytes);
     const response = await views.present({ ...row, ...ready }, password);
-    // A caller with the state `creating` has a response already.
+    // The caller already got a response, with the state `creating`.
     await this.#open(row, ready, isTold(row) ? undefined : { call, response });
     return response;
   }

@@ -1,4 +1,4 @@
-/** Deleting databases and bringing them back, while an engine fails, is full, or takes long. */
+/** Deleting and undeleting databases while an engine fails, is full, or is slow. */
 import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
 import { describe, test } from 'node:test';
@@ -16,7 +16,7 @@ async function make(cloud: DatabaseCloud, ann: Call, name = 'shop'): Promise<str
   return id;
 }
 
-/** Resolves when the method was called; the call then waits until it is aborted, or for ever. */
+/** Resolves when the method was called; the call then waits until it is aborted, or forever. */
 function stuck(cloud: DatabaseCloud, method: 'load' | 'fork' | 'dump'): Promise<void> {
   return new Promise((called) => {
     cloud.scripted.script(method, (signal) => {
@@ -161,7 +161,7 @@ describe('a deleted database', () => {
       fixture.clock.advance(TEST_KEEP_MS / 2);
       await cloud.supervisor.check();
       assert.deepEqual(await cloud.kept.list(), [id], 'half of its time is left');
-      // Another start, at a time that is wrong by as much.
+      // Another start, with a clock that is wrong by as much.
       const later = await fixture.open();
       await later.supervisor.check();
       fixture.clock.jump(-4 * TEST_KEEP_MS);

@@ -4,8 +4,8 @@
  * Steps of a deletion: sessions ended → last dump kept (`kept_dump_bytes`) → dropped from the engine
  * (`is_dropped`) → deleted for good once `keep_left_ms` has elapsed. That time counts only while Cloudlet
  * runs, so setting the clock forward does not shorten it. While there is no space for the dump, or the engine
- * is unavailable, the database stays in its engine, closed. undelete goes the way back, and has no effect if
- * interrupted before its commit. An engine without dumps on this host keeps the database itself until the
+ * is unavailable, the database stays in its engine, closed. undelete reverses these steps, and has no effect
+ * if interrupted before its commit. An engine without dumps on this host keeps the database itself until the
  * time is up.
  */
 
@@ -43,7 +43,7 @@ export interface DatabaseDeleterDeps {
   readonly assertSpace: (bytes: number) => void;
   /** Retention of a last dump, ms; 0: no dump is kept. */
   readonly keepMs: number;
-  /** Maximum bytes of last dumps per account; beyond, the oldest are deleted. */
+  /** Maximum bytes of last dumps per account; above it, the oldest are deleted. */
   readonly keptBytes: number;
   /** Schedules the rest of a deletion without waiting. */
   readonly reconcileSoon: (databaseId: string) => void;
@@ -55,7 +55,7 @@ interface Removal {
   readonly keep?: boolean;
 }
 
-/** Maximum deleted databases that an account can undelete; beyond, the oldest are deleted for good. */
+/** Maximum deleted databases that an account can undelete; above it, the oldest are deleted for good. */
 const MOST_KEPT = 50;
 /** Interval of the countdown. */
 const COUNT_MS = 60_000;

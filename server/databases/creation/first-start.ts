@@ -12,7 +12,7 @@ import type { Lifecycle } from '../life/lifecycle.ts';
 import type { Database } from '../schema.ts';
 import type { DatabaseRow } from '../store.ts';
 
-/** Proxies in front end calls after a minute. */
+/** Reverse proxies end calls after a minute. */
 const TELL_MS = 45_000;
 const REASON = 'starting';
 

@@ -1,4 +1,4 @@
-/** Files of rows are read the same however they arrive, and lines are counted as editors count them. */
+/** Files of rows are read the same however they arrive, and lines are counted as in editors. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
@@ -116,7 +116,7 @@ test('many fields of one name get numbers, and too many fields are refused befor
   const fields = await fieldsOf(2000);
   assert.deepEqual([fields.at(0), fields.at(1), fields.at(-1)], ['a', 'a_2', 'a_2000']);
   await assert.rejects(fieldsOf(120_000), /has more than 2000 fields/);
-  // Comparing each with all took minutes.
+  // Comparing each with all others took minutes.
   assert.ok(process.cpuUsage().user - begun < 5e6);
 });
 

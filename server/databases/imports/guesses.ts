@@ -84,7 +84,7 @@ function kindOfValue(value: unknown): ColumnKind {
 export const EMPTY_MEANINGS = ['unquoted', 'null', 'text'] as const;
 export type EmptyMeaning = (typeof EMPTY_MEANINGS)[number];
 
-/** A field as a value: `unquoted` distinguishes nothing, which is NULL, from two quotes. */
+/** A field as a value; `unquoted`: an empty field is NULL, and two quotes are empty text. */
 export function meaningOf(field: CsvField, empty: EmptyMeaning): string | null {
   if (field !== null && field !== '') return field;
   if (empty === 'text') return '';

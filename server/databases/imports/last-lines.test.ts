@@ -24,7 +24,7 @@ test('an import keeps nothing for each row that it has stored', async () => {
   assert.ok(language);
   const ROWS = 1_500_000;
   const PIECE = 50_000;
-  // At the same place of a piece.
+  // At the same position in a piece.
   const [FIRST, LAST] = [200_500, 1_400_500];
   const file = async function* () {
     for (let row = 0; row < ROWS; row += PIECE) yield Buffer.from('1\n'.repeat(PIECE));

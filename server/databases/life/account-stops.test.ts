@@ -15,7 +15,7 @@ async function open(t: TestContext) {
   return { fixture, cloud, ada: await fixture.newCall('ada') };
 }
 
-/** A database of at most 2 MiB, with so many in it. */
+/** A database of at most 2 MiB that contains this many bytes. */
 async function newDatabase(cloud: DatabaseCloud, call: Call, mib = 0): Promise<string> {
   const name = `n${cloud.announced.length}`;
   const made = await cloud.creation.create(call, { name, size_limit_mb: 2 });
@@ -204,7 +204,7 @@ test('a database of an account with more than its share of a disk that fills is 
   const cloud = await fixture.open({ diskShares });
   const [ada, bob] = [await fixture.newCall('ada'), await fixture.newCall('bob')];
   const [grows, others] = [await newDatabase(cloud, ada), await newDatabase(cloud, bob)];
-  // As her machines would.
+  // As her machines would do.
   const machines = new Map([[ada.principal.accountId, 13 * GIB]]);
   diskShares.count(() => machines);
   await fill(cloud, ada, grows);
@@ -246,7 +246,7 @@ test('one within its size limit, but not by much, is writable again once its acc
   assert.equal(await stateOf(cloud, ada, full), 'ready');
   assert.equal(await stateOf(cloud, ada, larger), 'read_only size_limit_reached');
 
-  // Sizes have their limits also while the shares are not known.
+  // Sizes are limited even while the shares are unknown.
   isUnknown = true;
   await fill(cloud, ada, full);
   await assert.rejects(cloud.sampler.tick(), /not counted/);

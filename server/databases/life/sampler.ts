@@ -103,7 +103,7 @@ export class Sampler {
     try {
       this.#over = (await this.#deps.diskShares?.over()) ?? NOBODY;
     } finally {
-      // Sizes have their limits also while the shares are unknown.
+      // Size limits apply even while the shares are unknown.
       const wrong = grown.filter((row) => this.#isInWrongState(row));
       await eachOf(wrong, AT_ONCE, (row) => this.#hold(row.database_id));
     }

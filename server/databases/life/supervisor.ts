@@ -29,7 +29,7 @@ export interface SupervisorDeps {
   readonly orphanGraceMs: number;
 }
 
-/** Databases reconciled concurrently: each may be a dump. */
+/** Databases reconciled concurrently: each may involve a dump. */
 const AT_ONCE = 4;
 /** Consecutive failures of a database that its engine should have before its owner sees an error. */
 const FAILURES_TO_ERROR = 3;
@@ -112,7 +112,7 @@ export class DatabaseSupervisor {
     let count = 0;
     for (const engine of engines.all()) {
       try {
-        // Rows exist before their database in the engine and after it.
+        // Rows are created before their database in the engine, and removed after it.
         const names = await engine.list();
         const known = await store.engineDatabases(engine.name);
         count += names.length;

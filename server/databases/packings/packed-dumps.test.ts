@@ -1,4 +1,4 @@
-/** Dumps that were compressed as a whole, by the programs that people do that with. */
+/** Dumps compressed as a whole, by commonly used programs. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';

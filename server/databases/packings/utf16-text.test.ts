@@ -1,4 +1,4 @@
-/** Text in UTF-16, which Windows PowerShell makes of `pg_dump shop > shop.sql`. */
+/** Text in UTF-16, the output of `pg_dump shop > shop.sql` in Windows PowerShell. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { LoadFailed } from '../engine.ts';

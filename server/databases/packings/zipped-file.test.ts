@@ -1,4 +1,4 @@
-/** Dumps in zip archives, as phpMyAdmin, Explorer, Finder and Info-ZIP make them. */
+/** Dumps in zip archives as created by phpMyAdmin, Explorer, Finder and Info-ZIP. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { test } from 'node:test';
@@ -22,7 +22,7 @@ interface Entry {
   readonly method?: number;
 }
 
-/** One file of an archive; `extra` is what Info-ZIP adds to each. */
+/** One file of an archive; `extra` is the extra field that Info-ZIP adds to each. */
 function entry({ name, content, isStored = false, descriptor, flags = 0, method }: Entry): Buffer {
   const packed = isStored ? content : deflateRawSync(content);
   const [crc, title, extra] = [crc32(content), Buffer.from(name), Buffer.from('5554050003aabbccdd', 'hex')];
@@ -58,7 +58,7 @@ function after(of: {
   return of.descriptor === 'bare' ? tail : Buffer.concat([signature, tail]);
 }
 
-/** The index, of which only the beginning is read. */
+/** The index, only its beginning is read. */
 const INDEX = Buffer.concat([Buffer.from('PK\x01\x02'), Buffer.alloc(100), Buffer.from('PK\x05\x06')]);
 const archive = (...entries: Entry[]) => Buffer.concat([...entries.map(entry), INDEX]);
 

@@ -1,11 +1,11 @@
-/** Whose turn it is: servers of many accounts, of which one writes all the time. */
+/** The order of turns: servers of many accounts, one of which writes all the time. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ContinuousArchive } from './continuous-archive.ts';
 
 const MIB = 2n ** 20n;
 
-/** A server that has so much more log at each look. */
+/** A server whose log is this much longer at each check. */
 function newServer(accountId: number, bytesPerTick: bigint) {
   let line: string | null = null;
   let to = 0n;
@@ -30,11 +30,11 @@ function newServer(accountId: number, bytesPerTick: bigint) {
 
 test('a server that writes all the time does not keep the others from their base copies', async () => {
   const servers = [1, 2, 3].map((id) => newServer(id, 1n));
-  // The last is looked at first.
+  // The last one is checked first.
   const all = [...servers, newServer(4, 600n * MIB)];
   const copied: string[] = [];
   let now = 1;
-  // A copy ends at the next look.
+  // A copy ends at the next check.
   let nextLook = Promise.withResolvers<void>();
   const logs = {
     running: () => all,

@@ -143,8 +143,8 @@ export class ContinuousArchive implements LogWriter {
   }
 
   /**
-   * The unbroken runs of the lines of an account's server, oldest first, with their time ranges.
-   * Throws `target_unavailable`.
+   * The gapless parts of the log lines of an account's server, oldest first, with their time ranges. Throws
+   * `target_unavailable`.
    */
   async lines(engine: string, accountId: number): Promise<readonly (LogLine & { readonly until: number })[]> {
     const logs = await this.logs();

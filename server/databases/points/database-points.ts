@@ -14,7 +14,7 @@ import { POINT_COMPONENT, pathInPoint } from './point-dumps.ts';
 
 /** The files of recovery points, see recovery/point-files.ts. */
 export interface PointFiles {
-  /** The sound points, newest first; times in ms. */
+  /** The intact points, newest first; times in ms. */
   points(): Promise<
     readonly {
       readonly pointId: string;
@@ -27,7 +27,7 @@ export interface PointFiles {
     pointId: string,
     file: { readonly component: string; readonly path: string },
   ): Promise<{ readonly sizeBytes: number; read(): AsyncIterable<Uint8Array> } | undefined>;
-  /** Opens the metadata of a sound point while `work` runs. Throws `overloaded`, `out_of_space`, … */
+  /** Opens the metadata of an intact point while `work` runs. Throws `overloaded`, `out_of_space`, … */
   during<T>(pointId: string, work: (point: { readonly reads: Reads }) => Promise<T>): Promise<T>;
 }
 

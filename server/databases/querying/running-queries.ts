@@ -30,7 +30,7 @@ interface Entry extends RunningQuery {
 type About = Pick<RunningQuery, 'readOnly' | 'startedAt'> & { readonly statement: unknown };
 
 export class RunningQueries {
-  /** By account and database, then by their ids. */
+  /** Running queries by account and database, then by id. */
   readonly #places = new Map<string, Map<string, Entry>>();
 
   /**

@@ -98,7 +98,7 @@ export interface DocumentLanguage {
   insert(table: Table, documents: readonly unknown[]): RowStatement;
 }
 
-/** Columns of a table, looked up again and again: there may be thousands, in calls of many rows. */
+/** Columns of a table, for repeated look-ups: calls with many rows may use thousands of columns. */
 export class TableColumns {
   /** Columns that name a row: of the primary key, or else of a unique index without NULLs. */
   readonly keys: ReadonlySet<string>;
