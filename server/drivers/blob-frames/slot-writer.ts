@@ -18,7 +18,7 @@ export interface SlotContent {
   readonly bytes: number;
   /** The blob ends here. */
   readonly last: boolean;
-  /** Ends of pieces, in order; of a blob whose pieces are hashed. */
+  /** Ends of pieces, in order, if the pieces of the blob are hashed. */
   readonly cuts: readonly number[];
 }
 
@@ -133,7 +133,7 @@ export class SlotWriter implements BlobWriter {
   }
 
   #slotWithSpace(): Slot {
-    // A full slot stays until more bytes come: only then is it known not to be the last.
+    // A full slot is kept until more bytes arrive, because it may be the last one.
     if (this.#slot !== null && this.#filled === this.#slot.bytes.length) this.#dispatch(false);
     this.#slot ??= this.#deps.slots.take(this.#isFirstSlot ? SMALL_SLOT_BYTES : LARGE_SLOT_BYTES);
     return this.#slot;

@@ -12,7 +12,7 @@ import { AlignedAreas } from './aligned-areas.ts';
 import { CachedAppender, DirectAppender } from './appender.ts';
 import { FrameWriter } from './frame-writer.ts';
 
-// On a disk, where the usual temporary directory need not be.
+// On a disk, because the usual temporary directory may not be on one.
 const scratch = mkdtempSync('/var/tmp/cloudlet-appender-');
 const areas = new AlignedAreas(scratch, 4);
 let files = 0;

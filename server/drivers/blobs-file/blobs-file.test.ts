@@ -41,7 +41,7 @@ import { FrameWriter } from './frame-writer.ts';
 const scratch = mkdtempSync(join(tmpdir(), 'cloudlet-blobs-'));
 const opened: FileBlobStore[] = [];
 after(async () => {
-  // A test that failed has not closed its own.
+  // A failed test has not closed its own.
   await Promise.allSettled(opened.map((blobs) => blobs.close()));
   rmSync(scratch, { recursive: true });
 });
@@ -232,7 +232,7 @@ test('a thread that dies takes its work with it, and nothing else', async () => 
   const [victim] = workers.threads;
   await sleep(10);
   await victim?.kill();
-  // Reads go on with another thread; a blob half written by the dead one is lost.
+  // Reads continue in another thread; a blob half written by the dead thread is lost.
   const writes = await Promise.allSettled(writers.map((writer) => writer.finish()));
   const failed = [...(await reads), ...writes].filter((end) => end.status === 'rejected');
   assert.ok(failed.length > 0);
@@ -359,13 +359,13 @@ test('a directory that could not be opened is synced by the next who asks', asyn
 test('a failed fsync: no finish, an alarm, and no write after it', async () => {
   const { blobs, alarms, directory } = openNew();
   const good = await storeBlob(blobs, randomSecret(200_000));
-  // Enough of them to be on both threads, of which only one sees the failure.
+  // Enough of them to be in both threads, only one of which sees the failure.
   const others = await Promise.all(Array.from({ length: 8 }, () => blobs.create({ dataKey: null })));
   const writer = await blobs.create({ dataKey: null });
   await writer.write(randomSecret(2 ** 20));
   const path = join(directory, blobPath(writer.name));
   await eventually(() => existsSync(path));
-  // The kernel truly refuses to sync /proc: the driver syncs what it finds where the directory was.
+  // The kernel really refuses to sync /proc: the driver syncs the directory that has taken the place.
   renameSync(dirname(path), join(directory, 'moved'));
   symlinkSync('/proc', dirname(path));
   await assert.rejects(writer.finish(), { code: 'read_only' });
@@ -384,7 +384,7 @@ test('a failed fsync: no finish, an alarm, and no write after it', async () => {
 });
 
 test('a failed fdatasync is remembered, not tried again', async () => {
-  // A device that takes writes and has no fdatasync.
+  // A device that accepts writes and has no fdatasync.
   const fd = openSync('/dev/null', 'w');
   const writer = new FrameWriter(fd, new CachedAppender(fd), frameCodec('blob', null));
   await writer.append(Buffer.alloc(10), true);

@@ -1,4 +1,4 @@
-/** A process that may open no more files, and has no storage thread yet. */
+/** A process that cannot open more files, and has no storage thread yet. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -43,7 +43,7 @@ const SCRIPT = `
 test('uploads are refused as overloaded until there are descriptors', (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'cloudlet-none-'));
   t.after(() => rmSync(folder, { recursive: true }));
-  // In a file: threads take their options from how the process was started.
+  // In a file: threads inherit the options with which the process was started.
   const file = join(folder, 'script.mjs');
   writeFileSync(file, SCRIPT);
   const words = ['-c', 'ulimit -n 60; exec "$@"', 'sh', process.execPath, file, folder];

@@ -1,4 +1,4 @@
-/** A part of the acceptance tests once more, with the clouds' objects in S3. */
+/** Some of the acceptance tests again, with the clouds' objects in S3. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -11,7 +11,7 @@ import { noPostgresql } from '../../testing/postgresql-fixture.ts';
 import { S3Fixture } from '../../testing/s3-fixture.ts';
 
 const ACCEPTANCE = join(import.meta.dirname, '../../../test/acceptance');
-/** `TEST_BLOBS_BUCKET=URL node --test FILE` runs any other that does not look into the data directory. */
+/** `TEST_BLOBS_BUCKET=URL node --test FILE` runs any other test that does not read the data directory. */
 const FILES = ['recovery', 'storage-download'];
 
 let s3: S3Fixture;

@@ -62,7 +62,7 @@ describe('uploads to S3', () => {
       ] as const) {
         s3.seen.length = 0;
         const ref = await storeBlob(blobs, randomSecret(size), { dataKey, stepBytes: 100_003 });
-        // On a loaded machine a part may be sent again.
+        // On a loaded host a part may be sent again.
         const sent = s3.seen.filter(({ method }) => method === 'PUT');
         const puts = new Map(sent.map(({ path, bodyBytes }) => [path, bodyBytes]));
         const bodies = [...puts.values()];
@@ -132,7 +132,7 @@ describe('uploads to S3', () => {
       for (let i = 0; i < 3; i++) await writer.write(randomSecret(64 * 1024));
     }
     await eventually(() => blobs.partBytes === 16 * MIB);
-    // They have 8 MiB each, of which there are two.
+    // Each has 8 MiB, and there are two.
     await Promise.all(slow.slice(0, 2).map((writer) => writer.abort()));
     await eventually(() => blobs.partBytes === 16 * MIB);
     await Promise.all(slow.slice(2).map((writer) => writer.abort()));
@@ -194,7 +194,7 @@ describe('S3 that does not work', () => {
     assert.ok(isAppError((await readBlob(blobs, ref)).error, 'overloaded'));
     assert.match(alarms.list()[0]?.detail ?? '', /ECONNREFUSED/);
     assert.equal(alarms.list()[0]?.code, 'blobs_unreachable');
-    // It takes requests, and does not answer them.
+    // It accepts requests, and does not answer them.
     s3.fault = () => 'hang';
     await s3.open();
     assert.ok(isAppError((await readBlob(blobs, ref)).error, 'overloaded'));
@@ -266,7 +266,7 @@ describe('the bucket of a cloud', () => {
     assert.equal(await blobs.isOurs(), false);
     await assert.rejects(blobs.remove(name), /cannot be reached/);
     await assert.rejects(blobs.removeUnfinished(systemClock.now()), /cannot be reached/);
-    // Removals of earlier tests may still be under way, below other prefixes.
+    // Removals of earlier tests may still be running, below other prefixes.
     assert.equal(s3.count('DELETE', `${prefix}/blobs/`), 0);
     s3.fault = () => undefined;
     assert.equal(await blobs.isOurs(), true);

@@ -65,7 +65,7 @@ test('a slow part ends when another owner waits, and not while nobody does', asy
   leases.get('a1')?.filled();
   clock.advance(6000);
   take('b1', 2);
-  // The first is on its way to S3 and ends by itself.
+  // The first is being sent to S3 and ends by itself.
   await eventually(() => granted.includes('b1'));
   assert.deepEqual(evicted, ['a2']);
 });

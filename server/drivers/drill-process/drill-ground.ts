@@ -67,7 +67,7 @@ const MARK = 'drill.json';
 const DATA = 'data';
 const NAME_LENGTH = 6;
 const HEAP_MB = 768;
-/** The process itself, without engines and machines. */
+/** Memory of the process itself, without engines and machines. */
 const NEEDED_BYTES = 512 * 2 ** 20;
 const SAID_CHARACTERS = 2000;
 const POLL_MS = 10;

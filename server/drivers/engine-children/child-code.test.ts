@@ -6,10 +6,10 @@ import { basename, dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { ROOT } from '../../platform/program-files.ts';
 
-/** The writer finds itself by its real path, as bin/cloudlet starts the server. */
+/** The writer resolves its real path, as bin/cloudlet does to start the server. */
 const BUILD = realpathSync(join(ROOT, 'build/server/current'));
 
-/** A child's code as it runs from the sources, and from the build that users have. */
+/** The code of a child as run from the sources, and from the distributed build. */
 const PLACES = [
   { entry: join(ROOT, 'server/drivers/engines/sqlite/child.ts'), ending: 'ts' },
   { entry: join(ROOT, 'server/drivers/engines/mongodb/child/child.ts'), ending: 'ts' },

@@ -42,7 +42,9 @@ export interface LaunchedChild {
   times(): ProcessorTimes;
   /** Lowers the priority of a process that computes for long. */
   yields(order: ProcessorOrder): void;
-  /** The process with the user's folder instead of its first; the process must still change to it. */
+  /**
+   * Gives the process the user's folder in place of its first folder; the process must still change to it.
+   */
   moveTo(folder: string): Promise<LaunchedChild>;
   kill(): void;
 }

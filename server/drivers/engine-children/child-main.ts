@@ -18,7 +18,7 @@ const LOCK_WAIT_MS = 20;
 const LOCK_TRIES = 250;
 const TELL_MS = 1000;
 
-/** The statement took the time of its call, by the clock of this process. */
+/** The statement exceeded the time of its call, by the clock of this process. */
 export class OverTime extends Error {}
 
 /** Arguments of the call `open`. The files are in the tenant's folder. */

@@ -1,4 +1,4 @@
-/** How many processes there are of all engines together, and of one account. */
+/** The number of processes of all engines together, and of one account. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
@@ -71,7 +71,10 @@ test('an account that has its share ends one of its own, and leaves those of oth
   }
 });
 
-/** Statements that never end, in as many databases, sent again as soon as one is ended; why each was. */
+/**
+ * Endless statements, each in its own database, sent again when cancelled; the reasons why they were
+ * cancelled.
+ */
 async function attack({ engine, make }: ReturnType<typeof openSqlite>, accountId: number, databases: number) {
   const end = new AbortController();
   const { signal } = end;
@@ -106,7 +109,7 @@ test('endless statements of two accounts give way to a third, and their owners a
       assert.equal(code, 'engine_unavailable');
       assert.ok(retryAfterSeconds);
     }
-    // On a busy host some may have waited in vain themselves.
+    // On a busy host some statements may have waited in vain.
     const ended = told.filter(({ message }) => !/^The statement was not run/.test(message));
     assert.ok(ended.length > 0);
     for (const { message, hint } of ended) {

@@ -62,7 +62,7 @@ export class ChildSlots {
   /** Processes by account. */
   readonly #taken = new Map<number, number>();
   #count = 0;
-  /** The longest first. */
+  /** Longest wait first. */
   readonly #waiters = new Set<Waiter>();
   /** Processes being ended for waiters, with their accounts. */
   readonly #ending = new Map<string, number>();

@@ -11,13 +11,13 @@ interface Frame {
 
 const bodyOf = (length: number, seed: number) => Buffer.alloc(length, `${seed}-${length}`);
 
-/** The frames read of `bytes`, which come in pieces of these lengths, again and again. */
+/** The frames read from `bytes`, which arrive in pieces of these lengths, repeated. */
 function readIn(bytes: Buffer, lengths: readonly number[]): Frame[] {
   const found: Frame[] = [];
   const reader = new FrameReader((head, body) => found.push({ head, body }));
   for (let at = 0, turn = 0; at < bytes.length; turn++) {
     const end = at + (lengths[turn % lengths.length] ?? 1);
-    // Each has memory of its own, as what comes from a socket.
+    // Each piece has its own memory, as in data from a socket.
     reader.push(Buffer.from(new Uint8Array(bytes.subarray(at, end)).buffer));
     at = end;
   }
@@ -36,7 +36,7 @@ test('frames are the same however they are cut, small ones and large ones', () =
       (bodies, pieces) => {
         const sent = bodies.map((length, at) => ({ head: { id: at, of: 'ä' }, body: bodyOf(length, at) }));
         const bytes = Buffer.concat(sent.flatMap(({ head, body }) => encodeFrame(head, body)));
-        // Pieces of a few bytes only would take long.
+        // Pieces of a few bytes would take too long.
         const found = readIn(bytes, [...pieces, 50_000]);
         assert.deepEqual(
           found.map(({ head }) => head),

@@ -1,4 +1,6 @@
-/** Large answers of children go through main as bytes: it neither parses nor writes them. */
+/**
+ * Large answers of children pass through the main process as bytes: it neither parses nor serializes them.
+ */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import type { EngineDatabase, Query, QueryResult } from '../../databases/engine.ts';
@@ -10,7 +12,7 @@ const BOUNDS = { params: [], maxRows: 1000, maxBytes: 4 * 2 ** 20, timeoutMs: 60
 const LITTLE = 4096;
 const LARGE = 3_000_000;
 
-/** The longest JSON that this process parses or writes from here on. */
+/** The longest JSON that this process parses or serializes from now on. */
 function longestJson(t: TestContext): () => number {
   const { parse, stringify } = JSON;
   let longest = 0;

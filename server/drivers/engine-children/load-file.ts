@@ -21,7 +21,7 @@ export interface LoadedKind {
   readonly otherwise: string;
 }
 
-/** Bytes of a text needed to detect this. */
+/** Bytes of a text needed to detect that it is data-only. */
 const START_BYTES = 64 * 1024;
 
 async function hasDataAlone(path: string, { isDataOnly }: LoadedKind): Promise<boolean> {

@@ -107,7 +107,10 @@ export class TenantFolders {
     await fs.lchown(folder, uid, uid);
   }
 
-  /** Gives a database to its user if another one owns it: after a new base, or a copy without owners. */
+  /**
+   * Gives a database to its user if another one owns it: after a change of the base user id, or a copy
+   * without owners.
+   */
   async settle(name: string, uid: number | null): Promise<void> {
     const folder = this.folder(name);
     if (uid === null || (await fs.lstat(folder)).uid === uid) return;

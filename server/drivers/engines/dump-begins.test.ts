@@ -1,4 +1,4 @@
-/** Files that are no dump of the engine: what they are is said, and what to do. */
+/** Files that are not dumps of the engine: the error names the kind of file and the fix. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { LoadFailed } from '../../databases/engine.ts';

@@ -1,4 +1,4 @@
-/** A process that is started before its database: who gets it, behind which walls, and when it ends. */
+/** A process started before its database: which database gets it, its sandbox, and when it ends. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -40,7 +40,7 @@ function fixture(options: Parameters<typeof openSqlite>[0] = {}) {
 const statusOf = (pid: number | null, name: string) =>
   new RegExp(`^${name}:[ \t]*(.*)$`, 'm').exec(fs.readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
 
-/** What keeps a process from everything else. */
+/** The isolation of a process from everything else. */
 function wallsOf(pid: number | null) {
   const names = ['CapEff', 'CapPrm', 'CapInh', 'CapBnd', 'CapAmb', 'NoNewPrivs', 'Seccomp', 'Groups'];
   return {
@@ -66,7 +66,7 @@ test('the next database gets the process that is ready, behind the walls of one 
   const [first, given] = [engine.processOf(before), engine.processOf(database)];
   const isolation = (await engine.readiness()).reason;
   const [expected, found] = [wallsOf(first), wallsOf(given)];
-  // Its folder hides the empty one that it began in.
+  // Its folder hides the empty one in which it started.
   if (isolation === null) assert.equal(found.mounts, expected.mounts + 1);
   assert.deepEqual({ ...found, mounts: 0 }, { ...expected, mounts: 0 });
   const owner = fs.statSync(join(folder, database.database)).uid;
@@ -215,7 +215,7 @@ test('it ends with Cloudlet, however that ends', { skip }, async () => {
   await eventually(() => children.every(({ pid }) => !isThere(pid)));
 });
 
-/** Processes of Node below one. */
+/** Node processes below one process. */
 function childrenOf(parent: number): number[] {
   const all = fs.readdirSync('/proc').filter((name) => /^\d+$/.test(name));
   const parentOf = (pid: number): number => {
@@ -234,7 +234,7 @@ function childrenOf(parent: number): number[] {
 
 function isNode(pid: number): boolean {
   try {
-    // With the path of its root before it.
+    // Preceded by the path of its root.
     return fs.readlinkSync(`/proc/${pid}/exe`).endsWith(process.execPath);
   } catch {
     return false;

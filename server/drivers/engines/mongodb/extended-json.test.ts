@@ -1,4 +1,4 @@
-/** Extended JSON as programs of different ages write it. */
+/** Extended JSON as written by programs of different ages. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { deserialize } from 'bson';

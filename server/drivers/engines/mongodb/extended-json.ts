@@ -1,6 +1,6 @@
 /**
  * Documents as Extended JSON that keeps every type, and back. A plain number is an Int32, or a Double with a
- * fraction; all other numbers say their type.
+ * fraction; all other numbers name their type.
  */
 import { type Document, Double, EJSON, Long, serialize, Timestamp } from 'bson';
 import { CommandError } from '../../../../libs/mongo/index.ts';

@@ -1,4 +1,4 @@
-/** Labels of what a driver may try again, by its specification of transactions. */
+/** Labels of errors after which a driver may retry, by the specification of transactions. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { serialize } from 'bson';

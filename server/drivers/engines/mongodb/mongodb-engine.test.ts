@@ -16,7 +16,7 @@ import { externalMongodb } from './on-server/choice.ts';
 import { operatorDeployment } from './on-server/deployment.ts';
 import { ServerMongodb } from './on-server/server-engine.ts';
 
-/** Six times of it take longer than anybody waits, one document after the other. */
+/** Six times as many would take longer than any caller waits, one document at a time. */
 const MULTIPLY = [{ $addFields: { a: { $range: [0, 1000] } } }, { $unwind: '$a' }];
 
 const STATEMENTS = {
@@ -84,7 +84,7 @@ async function openServer(mongodbUrl: string): Promise<EngineFixture> {
       clients.push(client);
       return clientOf(await client.connect());
     },
-    // It is not ours to end.
+    // We do not own it, so we must not end it.
     crash: null,
     close: async () => {
       await Promise.all(clients.map((client) => client.close(true)));
@@ -112,7 +112,7 @@ test('a query over its time says so also where this process is busy, and one ove
       timeoutMs,
       signal: new AbortController().signal,
     });
-  // Word of the query's begin and its answer are read in the same turn.
+  // The notice of the query's start and its answer are read in the same turn.
   let isOver = false;
   const block = () => {
     for (const end = performance.now() + 600; performance.now() < end; );

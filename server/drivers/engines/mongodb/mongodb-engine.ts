@@ -60,7 +60,7 @@ const KIND: ChildEngineKind = {
   program: {
     name: 'mongodb',
     entry: programFile('drivers/engines/mongodb/child/child'),
-    // Documents of one command are objects: of a sort, a group, a reply.
+    // The documents of a command (a sort, a group, a reply) are objects in memory.
     heapMb: 192,
     youngMb: 4,
     packages: ['bson', 'mingo', 'nodes2ts', '@orama/stemmers/english', '@orama/stopwords/english'],

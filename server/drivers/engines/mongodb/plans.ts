@@ -28,7 +28,7 @@ export const MONGODB_PLANS: PlanLanguage = {
   },
 };
 
-/** The last stage of a pipeline is the whole, which reads from the one before. */
+/** The last stage of a pipeline is the outermost step; each stage reads from the one before it. */
 function pipelineSteps(stages: readonly Members[]): PlanStep[] {
   return stages.toReversed().flatMap((stage, depth) => {
     const [name = '', body] = Object.entries(stage).find(([key]) => key.startsWith('$')) ?? [];

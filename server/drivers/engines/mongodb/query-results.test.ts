@@ -17,7 +17,7 @@ test('names of members count, too, and the empty places of the others', () => {
   for (const documents of [long, wide]) {
     const result = find(documents, 10_000);
     assert.ok(result.truncated && result.rows.length > 0 && result.rows.length < documents.length);
-    // Rows before the last are filled up; that counts, so it is at most what was allowed.
+    // Rows before the last are padded; the padding counts, so it is at most the allowed amount.
     assert.ok(bytesOf(result) <= 10_000, `${bytesOf(result)} bytes`);
     assert.equal(result.columns.length, result.rows[0]?.length);
   }

@@ -51,7 +51,7 @@ export function resultOf(command: Document, reply: Document, bounds: Bounds): Fo
   return WRITES.has(name) ? written(reply) : read(reply, { ...bounds, skip: skip ?? 0 });
 }
 
-/** The documents before a page are left out by the command itself, where it can: they may be many. */
+/** The command itself skips the documents before a page, if it can: there may be many. */
 function bounded(command: Document, { maxRows, skip = 0 }: Pick<Query, 'maxRows' | 'skip'>): Document {
   const batchSize = maxRows + 1;
   if ('find' in command) return { ...command, ...(skip === 0 ? {} : foundBeyond(command, skip)), batchSize };

@@ -1,4 +1,4 @@
-/** Archives of MongoDB databases: those we make, and those that a tenant may send. */
+/** Archives of MongoDB databases: our own, and those that a tenant may send. */
 import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
@@ -19,12 +19,12 @@ const load = (database: EngineDatabase, archive: Buffer) =>
 const dump = async (database: EngineDatabase) =>
   buffer((await fixture.engine.dump(database, 'archive', { signal: NOBODY_LEAVES })).stream);
 
-/** As mongodump has it: segments of any collections in turn, and an end of each. */
+/** In the format of mongodump: segments of collections in any order, and an end of each. */
 function archiveOf(
   segments: readonly { db: string; collection: string; documents: Document[] }[],
   options: Document = {},
 ) {
-  // The documents of a time series are those of another collection, and only that one ends.
+  // The documents of a time series are those of another collection, and only that collection has an end.
   const isSeries = (collection: string) => options.type === 'timeseries' && !collection.startsWith('system.');
   const spaces = new Map(segments.map((one) => [`${one.db}.${one.collection}`, one]));
   const sums = new Map([...spaces.keys()].map((space) => [space, new Crc64()]));

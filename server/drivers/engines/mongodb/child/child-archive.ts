@@ -23,7 +23,7 @@ import { isTestName } from '../../shared/test-databases.ts';
 import { type ArchiveTarget, type LeftOutOption, makeCollection, makeIndexes } from '../archive-parts.ts';
 import { TestDocuments } from './test-documents.ts';
 
-/** Exceeds every file. */
+/** More pages than any file has. */
 const ALL_PAGES = 2 ** 31 - 1;
 /** Documents inserted or read per batch. */
 const BATCH_DOCUMENTS = 1000;

@@ -99,7 +99,7 @@ function queryHandler(tenant: TenantDocuments): Handler {
     command.$db ??= tenant.name;
     const begun = systemClock.monotonic();
     const reply = tenant.run(command, { readOnly, withinMs: timeoutMs });
-    // Not that of the command itself, maxTimeMS, which is shorter then.
+    // The command's own limit, maxTimeMS, is not meant here; it is shorter then.
     const isOverTime = reply.code === TIME_EXPIRED && systemClock.monotonic() - begun >= timeoutMs;
     if (isOverTime) throw new OverTime(String(reply.errmsg));
     const result = resultOf(command, reply, bounds);

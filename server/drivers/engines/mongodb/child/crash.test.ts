@@ -9,7 +9,7 @@ import { TestDocuments } from '../../../../../libs/mongo/testing/document-databa
 const CHILD = fileURLToPath(new URL('../../../../testing/documents-child.ts', import.meta.url));
 const ROUNDS = 6;
 
-/** Kills a writer in the middle of its work; the last number that it had said. */
+/** Kills a writer in the middle of its work; returns the last number that it reported. */
 async function writeAndKill(file: string, { from, until }: { from: number; until: number }): Promise<number> {
   const child = spawn(process.execPath, [CHILD, file, String(from)], {
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -34,7 +34,7 @@ test('what was acknowledged is there after kill -9, with its keys', async (t) =>
     const last = await writeAndKill(documents.file, { from: next, until: next + 20 + round * 7 });
     documents.open();
     const found = documents.find('people', {}, { sort: { _id: 1 }, batchSize: 10_000 });
-    // One more may have been on its way.
+    // One more may have been in transit.
     assert.ok(found.length === last + 1 || found.length === last + 2);
     if (found.length === last + 2) unheard.add(last + 1);
     found.forEach(({ turns, ...person }, index) => {

@@ -5,7 +5,7 @@ import { CommandError, waits } from '../../../../../libs/mongo/index.ts';
 import { systemClock } from '../../../../platform/clock.ts';
 import type { TenantDocuments } from './tenant-documents.ts';
 
-/** Unlike a driver's, it may last as long as its caller waits. */
+/** Unlike a driver's transaction, ours may last as long as its caller waits. */
 const TRANSACTION_MS = 60 * 60_000;
 /** How long a write waits for another transaction. */
 const WRITER_WAIT_MS = 5000;

@@ -1,4 +1,4 @@
-/** A mongod that Cloudlet looks after: its life, and when there is one. By a stand-in for the program. */
+/** A mongod managed by Cloudlet: its life cycle, and when there is one. With a stand-in for the program. */
 import assert from 'node:assert/strict';
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -21,7 +21,7 @@ const CODE = join(import.meta.dirname, '../../../../..');
 const STAND_IN = join(import.meta.dirname, '../../../../testing/mongod-stand-in.ts');
 const FIRST_PORT = 27_917;
 
-/** A file that is run; its folder goes with the test. */
+/** An executable file; its folder is removed with the test. */
 function program(t: TestContext, script: string): string {
   const folder = mkdtempSync(join(tmpdir(), 'cloudlet-mongod-'));
   t.after(() => rmSync(folder, { recursive: true, force: true }));

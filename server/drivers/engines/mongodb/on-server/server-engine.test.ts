@@ -1,4 +1,4 @@
-/** A MongoDB of the operator's: what is asked of it, and what is said. Against a stand-in. */
+/** The operator's own MongoDB: the requests to it, and the messages about it. With a stand-in. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
