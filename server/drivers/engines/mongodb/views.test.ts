@@ -1,4 +1,4 @@
-/** Views, as MongoDB's manual has them: what they show, and what they do not take. */
+/** Views as in MongoDB's manual: their results, and the commands that they refuse. */
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, test } from 'node:test';
 import type { Db } from 'mongodb';

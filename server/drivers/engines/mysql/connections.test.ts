@@ -1,4 +1,4 @@
-/** Databases have the connections that the API promises, and not one more. */
+/** Databases have exactly as many connections as the API promises. */
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, test } from 'node:test';
 import type { Connection, RowDataPacket } from 'mysql2/promise';

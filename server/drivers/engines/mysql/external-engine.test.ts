@@ -1,4 +1,4 @@
-/** A MariaDB that is the operator's, as an engine, through the users' driver. */
+/** The operator's own MariaDB as an engine, with the users' driver. */
 import { test } from 'node:test';
 import { type EngineFixture, testEngine } from '../../../testing/engine.conformance.ts';
 import { externalMysqlFixture, noMysql } from '../../../testing/mysql-fixture.ts';
@@ -6,7 +6,7 @@ import { mysqlEngineFixture } from '../../../testing/mysql-notes.ts';
 import { grantsOf, operatorMysql } from '../../../testing/operator-mysql.ts';
 import { serverAddress } from '../../managed-server/links/server-url.ts';
 
-/** With the rights that Cloudlet asks for, and no more; its settings are those that it comes with. */
+/** With exactly the permissions that Cloudlet asks for, and default settings. */
 async function open(): Promise<EngineFixture> {
   const server = await operatorMysql();
   for (const sql of ["CREATE USER maker@'%' IDENTIFIED BY 'p:/@ word'", ...grantsOf("maker@'%'")])

@@ -1,4 +1,4 @@
-/** A MariaDB that is the operator's: what holds on any server of theirs, and what on this one alone. */
+/** The operator's own MariaDB: rules for every such server, and rules for this one only. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { eventually } from '../../../testing/eventually.ts';

@@ -1,4 +1,4 @@
-/** MariaDB as an engine, through the users' driver. */
+/** MariaDB as an engine, with the users' driver. */
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { createConnection } from 'mysql2/promise';

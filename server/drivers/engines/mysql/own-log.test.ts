@@ -1,4 +1,4 @@
-/** An account reads the log of its server of MariaDB. */
+/** An account reads the log of its MariaDB server. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { eventually } from '../../../testing/eventually.ts';

@@ -11,7 +11,7 @@ const SAID = new Set([
   ...['table_name', 'rows', 'r_rows', 'cost', 'r_total_time_ms', 'r_table_time_ms', 'r_other_time_ms'],
   ...['r_loops', 'access_type', 'message', 'operation'],
 ]);
-/** Figures of a step, none of their own. */
+/** Objects with figures of a step, which are not steps themselves. */
 const NO_STEPS = new Set(['r_engine_stats', 'query_optimization']);
 const ACCESS: Readonly<Record<string, string>> = {
   ALL: 'Full table scan',
@@ -28,7 +28,7 @@ export const MYSQL_PLANS: PlanLanguage = {
   read: ({ rows }) => below(membersOf(JSON.parse(String(rows[0]?.[0]))), 0),
 };
 
-/** Lists have no step of their own, but for joins. */
+/** Lists are not steps, except for joins. */
 function below(node: Readonly<Record<string, unknown>>, depth: number): PlanStep[] {
   return Object.entries(node).flatMap(([name, value]) => {
     if (NO_STEPS.has(name) || typeof value !== 'object' || value === null) return [];

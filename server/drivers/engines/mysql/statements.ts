@@ -217,7 +217,7 @@ function positionIn(statement: string, message: string): number | null {
   return at < 0 ? null : [...statement.slice(0, at)].length + 1;
 }
 
-/** Objects and arrays go as JSON. */
+/** Objects and arrays are sent as JSON. */
 function asParameter(value: unknown): string | number | boolean | null {
   if (value === null || value === undefined) return null;
   if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') return value;

@@ -49,7 +49,7 @@ describe('a tenant of MariaDB', { skip: noMysql }, () => {
     for (const user of ['root', 'cloudlet', 'cloudlet_dump', `w_${rest}`, `r_${rest}`])
       await assert.rejects(connectTo(own.database, user), { errno: 1045 });
     await assert.rejects(connectTo(own.database, own.username, 'wrong'), { errno: 1045 });
-    // `_` of a name stands for itself.
+    // `_` in a name matches only itself.
     await refuses(`CREATE DATABASE ${own.database.replace('_', 'x')}`);
   });
 
@@ -136,7 +136,7 @@ describe('a tenant of MariaDB', { skip: noMysql }, () => {
   });
 
   test('while the disk is nearly full nobody writes, and everybody deletes', async () => {
-    /** In its own session: sessions end when rights change. Null: it went well. */
+    /** In its own session: sessions end when permissions change. Null: it succeeded. */
     const run = async (statement: string) => {
       try {
         const session = await connectTo(other.database, other.username);

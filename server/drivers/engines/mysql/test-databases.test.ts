@@ -1,4 +1,4 @@
-/** Databases that frameworks make for their tests, on the server of their account. */
+/** Databases that frameworks create for their tests, on the server of their account. */
 import assert from 'node:assert/strict';
 import { text } from 'node:stream/consumers';
 import { after, before, describe, test } from 'node:test';
@@ -81,7 +81,7 @@ describe('databases for tests in MariaDB', { skip: noMysql }, () => {
     assert.equal(rows[0]?.n, 2);
     await session.query('INSERT INTO `test_kept-1`.t VALUES (1)');
     await session.query('SELECT * FROM own');
-    // A load leaves what is there.
+    // A load keeps the existing ones.
     await fixture.engine.load(elsewhere, await dumpOf(own), { signal: STAYS });
     const [more] = await session
       .query<RowDataPacket[]>('SELECT n FROM `test_kept-1`.v')

@@ -1,4 +1,4 @@
-/** MariaDB with TLS: for users on other hosts never without, on this host for whoever asks. */
+/** MariaDB with TLS: required for users on other hosts, optional on this host. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -43,7 +43,7 @@ test('MariaDB beyond loopback serves verified connections, and no plain one', {
     }
   };
   assert.match(await ask({ ca: String(ca) }), /^TLSv1\.[23]$/);
-  // Its password is right.
+  // The password is right.
   await assert.rejects(ask(undefined), /insecure transport|Access denied/);
   const span = { from: systemClock.now(), until: systemClock.now() + 1e6 };
   await assert.rejects(ask({ ca: makeAuthority('Cloudlet databases', span).cert }));

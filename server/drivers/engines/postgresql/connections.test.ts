@@ -1,4 +1,4 @@
-/** Databases have the connections that the API promises, and not one more. */
+/** Databases have exactly as many connections as the API promises. */
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, test } from 'node:test';
 import type { Client } from 'pg';
@@ -57,7 +57,7 @@ describe('connections to PostgreSQL', { skip: noPostgresql }, () => {
     await open(other, 20);
     await refuses(other);
     await eventually(isFull);
-    // An administrator of ours gets in all the same, and what is free again is given again.
+    // Our administrator is admitted all the same, and free connections are assigned again.
     assert.ok((await fixture.engine.measure(one)).connections !== null);
     for (const client of clients.splice(0, 60)) await client.end();
     await eventually(async () => !(await isFull()));
@@ -79,7 +79,7 @@ describe('connections to PostgreSQL', { skip: noPostgresql }, () => {
       );
       return rows[0].n === 100;
     });
-    // The oldest stay, and those of the database itself.
+    // The oldest ones remain, and those of the database itself.
     for (const client of clients.slice(0, 100)) await client.query('SELECT 1');
   });
 

@@ -1,4 +1,4 @@
-/** Logs of PostgreSQL servers, archived in a real directory that goes away, and databases as of a moment. */
+/** Logs of PostgreSQL servers, archived in a real directory that disappears, and databases as of a moment. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, rmSync, statfsSync, statSync, writeFileSync } from 'node:fs';
@@ -37,9 +37,9 @@ const target = new DirectoryTarget(folder);
 let fixture: PostgresqlFixture;
 let client: Client;
 let isAway = false;
-/** Time of the archive's pauses. */
+/** Time of the pauses of archiving. */
 let uptime = 0;
-/** Files that a verification found damaged. */
+/** Files reported as damaged by a verification. */
 let useless: ReadonlySet<string> = new Set();
 const key = Buffer.alloc(32, 1);
 
@@ -57,7 +57,7 @@ after(async () => {
   rmSync(folder, { recursive: true });
 });
 
-/** An archive as a new start of Cloudlet makes one. */
+/** An archive as created by a new start of Cloudlet. */
 function archiveOf(engine: AccountServers) {
   const clock = { now: () => Date.now(), uptime: () => uptime };
   const lease = new Lease({
@@ -71,7 +71,7 @@ function archiveOf(engine: AccountServers) {
     if (isAway) throw new Error('the target is away');
     return new Repository(target, { key, repositoryId: '' });
   };
-  // No repository is known for longer than one call.
+  // A repository is only known during one call.
   const fresh = () =>
     new LogArchive({
       find,
@@ -102,7 +102,7 @@ function archiveOf(engine: AccountServers) {
 
 const row = { engine: 'postgresql', account_id: 1, database_id: 'db-1', created_at: 0 } as DatabaseRow;
 const insert = (i: number) => client.query('INSERT INTO t VALUES ($1)', [i]);
-/** A millisecond that ends after all that was committed, and before what comes. */
+/** A millisecond after all earlier commits, and before the next ones. */
 const serverTime = async () => {
   const { rows } = await client.query('SELECT extract(epoch FROM clock_timestamp()) * 1000 AS at');
   await sleep(2);
@@ -120,7 +120,7 @@ async function untilBased({ archive }: ReturnType<typeof archiveOf>, count: numb
   throw new Error('no base copy was made');
 }
 
-/** Numbers in the table as of then. */
+/** Numbers in the table as of that moment. */
 async function numbersAt({ moments }: ReturnType<typeof archiveOf>, at: number): Promise<number[]> {
   const dump = await moments.dump(row, at, new AbortController().signal);
   const sql = Buffer.concat(await dump.toArray()).toString('utf8');
@@ -189,7 +189,7 @@ test('a full target is the same as one that is away, and is used again when ther
   execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=4m', 'tmpfs', logs]);
   const found = archiveOf(fixture.engine);
   try {
-    // The line's earlier files are hidden.
+    // The earlier files of the timeline are hidden.
     await found.archive.tick();
     const { bavail, bsize } = statfsSync(logs);
     writeFileSync(join(logs, 'filling'), Buffer.alloc(bavail * bsize));
@@ -212,7 +212,7 @@ test('a full target is the same as one that is away, and is used again when ther
       [],
     );
   } finally {
-    // A base copy may be under way.
+    // A base copy may be in progress.
     await found.archive.close();
     execFileSync('umount', [logs]);
   }

@@ -1,6 +1,6 @@
 /**
- * Data of PostgreSQL brought to another version. Only one version is at hand, so it is brought to itself: by
- * pg_upgrade all the same, into a new directory.
+ * Data of PostgreSQL upgraded to another version. Only one version is available, so it is upgraded to itself,
+ * but by pg_upgrade, into a new directory.
  */
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
@@ -21,7 +21,7 @@ const SECRET = 'aaaaaaaaaaaaaaaaaaaaaaaa';
 const ACCOUNT_UIDS = 1000;
 const DAYS_8 = 8 * 86_400_000;
 
-/** A server that was ended properly, with a database that has rows, and what is needed to upgrade it. */
+/** A server after an orderly stop, with a database that has rows, and everything needed to upgrade it. */
 async function given(t: { after(work: () => Promise<void>): void }) {
   const fixture = postgresqlFixture();
   t.after(() => fixture.close());

@@ -1,4 +1,4 @@
-/** Extensions that tenants create, as the applications use them that ask for them. */
+/** Extensions that tenants create, used as in the applications that require them. */
 import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
@@ -15,7 +15,7 @@ import {
 
 const SECRET = 'aaaaaaaaaaaaaaaaaaaaaaaa';
 const STAYS = new AbortController().signal;
-/** Each with a question that only it can answer, about a table that has an index of its kind. */
+/** Each with a query that needs it, about a table that has an index of its kind. */
 const WANTED: Readonly<Record<string, readonly [make: string, ask: string, answer: unknown]>> = {
   pg_trgm: [
     'CREATE TABLE words (word text); CREATE INDEX ON words USING gin (word gin_trgm_ops)',
@@ -75,7 +75,7 @@ describe('extensions of a tenant', { skip: noPostgresql }, () => {
     await fixture.engine.provision(own, SECRET);
     client = await connect(fixture.engine, own, SECRET);
     offered = (await fixture.engine.readiness()).extensions ?? [];
-    // Not every distribution has its package.
+    // Not every distribution has this package.
     assert.deepEqual(
       Object.keys(WANTED).filter((name) => !offered.includes(name) && name !== 'vector'),
       [],
@@ -96,7 +96,7 @@ describe('extensions of a tenant', { skip: noPostgresql }, () => {
     }
   };
 
-  // First: it sees what was done since the server began.
+  // First, because it sees everything since the start of the server.
   test('pg_stat_statements counts statements, is emptied, and shows no verifier of ours', async (t) => {
     if (!offered.includes(STATISTICS)) return t.skip('these programs are not unpacked by us');
     await client.query(`CREATE EXTENSION ${STATISTICS}`);

@@ -1,4 +1,4 @@
-/** A server of PostgreSQL that is the operator's, as an engine, through the users' driver. */
+/** The operator's own PostgreSQL server as an engine, with the users' driver. */
 import { test } from 'node:test';
 import { type EngineFixture, testEngine } from '../../../testing/engine.conformance.ts';
 import { operatorPostgresql } from '../../../testing/operator-postgresql.ts';
@@ -6,7 +6,7 @@ import { externalPostgresqlFixture, noPostgresql } from '../../../testing/postgr
 import { postgresqlEngineFixture } from '../../../testing/postgresql-notes.ts';
 import { serverAddress } from '../../managed-server/links/server-url.ts';
 
-/** With the rights that Cloudlet asks for, and no more. */
+/** With exactly the permissions that Cloudlet asks for. */
 async function open(): Promise<EngineFixture> {
   const server = await operatorPostgresql();
   await server.run("CREATE ROLE maker LOGIN CREATEDB CREATEROLE PASSWORD 'p:/@ word'");

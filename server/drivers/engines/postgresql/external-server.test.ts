@@ -1,4 +1,4 @@
-/** A server of PostgreSQL that is the operator's: what holds on any, and what on this one alone. */
+/** The operator's own PostgreSQL server: rules for every such server, and rules for this one only. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { eventually } from '../../../testing/eventually.ts';

@@ -1,4 +1,4 @@
-/** An account reads the log of its server of PostgreSQL. */
+/** An account reads the log of its PostgreSQL server. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { eventually } from '../../../testing/eventually.ts';

@@ -7,7 +7,7 @@ import {
   type PlanStep,
 } from '../../../databases/querying/plan-language.ts';
 
-/** Said elsewhere, or of no help. */
+/** Members that are shown elsewhere, or are not useful. */
 const SAID = new Set([
   ...['Node Type', 'Relation Name', 'Index Name', 'CTE Name', 'Function Name', 'Alias', 'Schema'],
   ...['Startup Cost', 'Total Cost', 'Plan Rows', 'Plan Width', 'Actual Startup Time', 'Actual Total Time'],
@@ -20,7 +20,7 @@ const SAID = new Set([
     'Inner Unique',
   ],
 ]);
-/** Zero blocks say nothing. */
+/** Counts of blocks, which are omitted if zero. */
 const BLOCKS = / Blocks$|^Subplans Removed$/;
 
 export const POSTGRESQL_PLANS: PlanLanguage = {

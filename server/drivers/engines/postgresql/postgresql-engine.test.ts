@@ -1,4 +1,4 @@
-/** PostgreSQL as an engine, through the users' driver. */
+/** PostgreSQL as an engine, with the users' driver. */
 import { test } from 'node:test';
 import { Client } from 'pg';
 import { testTemplates } from '../../../testing/data-template.conformance.ts';

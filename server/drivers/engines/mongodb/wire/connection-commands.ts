@@ -186,7 +186,7 @@ const USER: Readonly<Record<string, Command>> = {
 export const SESSIONS_STAGE = '$listLocalSessions';
 
 /**
- * An aggregation of `$listLocalSessions` as one that the user's database runs; null: it is another one.
+ * An aggregation of `$listLocalSessions` as one that the user's database runs; null: another aggregation.
  * Throws CommandError for sessions of other users.
  */
 export function asOwnSessions(connected: Connected, command: Document): Document | null {

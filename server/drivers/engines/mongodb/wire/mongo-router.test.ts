@@ -1,4 +1,4 @@
-/** The way to the built-in MongoDB: who gets in, and what a client may send. */
+/** The way to the built-in MongoDB: who is admitted, and which messages a client may send. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -162,7 +162,7 @@ describe('who gets in', () => {
       assert.equal(code, 13, $db);
     }
     assert.equal((await raw.ask({ find: 'notes' })).code, 40571);
-    // A command of servers from 8.0 on, sent to `admin`: what it says must not sound like a lack of rights.
+    // A command of servers since 8.0, sent to `admin`: the error must not look like missing permissions.
     assert.equal((await raw.ask({ bulkWrite: 1, $db: 'admin' })).codeName, 'CommandNotFound');
     raw.socket.destroy();
   });
@@ -265,7 +265,7 @@ describe('what is no message', () => {
       const bytes = messageOf(bodyOf(commands[round % commands.length] as Document));
       for (let change = 0; change <= random(4); change++) bytes[random(bytes.length)] = random(256);
       raw.socket.write(bytes.subarray(0, random(3) === 0 ? random(bytes.length) : bytes.length));
-      // Whoever has said all gets what is to be said, and the end.
+      // A client that has sent everything gets its answers, and then the end.
       raw.socket.end();
       if (!raw.socket.closed) await once(raw.socket, 'close');
       if (round % 10 === 0) assert.equal((await good.ask({ ping: 1, $db: 'admin' })).ok, 1);

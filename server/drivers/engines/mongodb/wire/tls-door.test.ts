@@ -1,4 +1,6 @@
-/** TLS on this host, for drivers of MongoDB that ask for it: who gets it, and what handshakes may take. */
+/**
+ * TLS on this host, for MongoDB drivers that ask for it: which clients get it, and the limits of handshakes.
+ */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -16,7 +18,7 @@ import { socketPair } from '../../../dialed.ts';
 import { ServerTls } from '../../../managed-server/links/server-tls.ts';
 import { TlsDoor } from './tls-door.ts';
 
-/** Handshakes under way that are kept. */
+/** Handshakes in progress that are kept. */
 const MOST = 256;
 const folder = mkdtempSync(join(tmpdir(), 'cloudlet-tls-'));
 const tlsIn = (name: string, host = '') =>
@@ -36,7 +38,7 @@ after(async () => {
   rmSync(folder, { recursive: true });
 });
 
-/** The address with TLS, with that authority's certificate in a file. */
+/** The address with TLS, with the authority's certificate in a file. */
 async function verifiedUri(name: string, ca: string): Promise<string> {
   const { verified } = await fixture.engine.endpoint(database);
   writeFileSync(join(folder, name), ca);
@@ -106,7 +108,7 @@ test('whoever begins handshakes without end keeps few, and others log in', async
   const attackers = new Set<Socket>();
   const answered = new Set<Socket>();
   let isOver = false;
-  // As many as it can have at once: for each that is ended it opens another.
+  // As many as it can have at once: for each one ended it opens another.
   const attack = () => {
     const socket = connect(port, '127.0.0.1');
     attackers.add(socket);
@@ -120,18 +122,18 @@ test('whoever begins handshakes without end keeps few, and others log in', async
   for (let count = 0; count < MOST + 100; count++) attack();
   try {
     await eventually(() => answered.size >= MOST - 10);
-    // Those whose end is still on its way are a few.
+    // A few whose end has not arrived yet.
     assert.ok(answered.size <= MOST + 50, `${answered.size} are under way`);
     const plain = await fixture.connect(uri);
     assert.equal((await plain.db().command({ ping: 1 })).ok, 1);
-    // From the same address: the newest goes first, and a driver tries again.
+    // From the same address: the newest is closed first, and a driver retries.
     const secure = await fixture.connect(`${address}&serverSelectionTimeoutMS=20000`);
     assert.equal((await secure.db().command({ ping: 1 })).ok, 1);
     assert.ok(attackers.size >= MOST, 'the attack went on');
   } finally {
     isOver = true;
   }
-  // Nothing is kept of them.
+  // None of their state is kept.
   await eventually(() => attackers.size === 0);
 });
 

@@ -6,7 +6,7 @@
 import { LoadFailed } from '../../../../databases/engine.ts';
 import type { LeftOut } from '../../../../databases/left-out.ts';
 
-/** The beginning of a statement, possibly in a comment that servers from some version on execute. */
+/** The beginning of a statement, possibly in a comment that newer servers execute. */
 const OPEN = /^(?:\/\*M?!\d*\\?-? ?)?/;
 const BEFORE =
   /^(?:SET|USE|START|BEGIN|COMMIT|(?:CREATE|DROP|ALTER)\s+(?:\/\*[^*]*\*\/\s*)?(?:DATABASE|SCHEMA)|enable the sandbox|(?:mysqldump|mysqlpump|mariadb-dump): )/i;

@@ -197,7 +197,7 @@ export class MysqlDumps {
     }
   }
 
-  /** Completes or removes what crashes left. */
+  /** Completes or removes the leftovers of crashes. */
   async sweep(): Promise<void> {
     const { links, alarms, warn } = this.#deps;
     await this.#swaps.finishAll();

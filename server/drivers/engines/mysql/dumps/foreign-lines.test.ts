@@ -1,4 +1,4 @@
-/** Lines of dumps that other servers wrote, as they go to this one. */
+/** Lines of dumps from other servers, as they are sent to this one. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { LeftOut } from '../../../../databases/left-out.ts';

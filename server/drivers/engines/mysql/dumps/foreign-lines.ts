@@ -18,7 +18,7 @@ export interface LenientLoad {
 }
 
 const ONE = 'the dump is loaded into this database, whatever its name was';
-/** The beginning of a statement, possibly in a comment that servers from some version on execute. */
+/** The beginning of a statement, possibly in a comment that newer servers execute. */
 const OPEN = '^(?:/\\*M?!\\d* ?)?';
 const SPACE = '(?: |/\\*!\\d+ [^*]*\\*/)+';
 const REFUSED: readonly (readonly [RegExp, string])[] = (
@@ -249,7 +249,7 @@ export class ForeignLines {
   /** A part that only MySQL 8 and newer executes. */
   #newer(whole: string, content: string, at: { readonly text: string; readonly line: number }): string {
     if (content === 'INVISIBLE') return this.#invisible(at);
-    // Constraints that are not enforced are the table's to leave out.
+    // Constraints that are not enforced are left out with the table's lines.
     const isNothing = /^(?:SET |DEFAULT ENCRYPTION|ENCRYPTION|NOT ENFORCED)/.test(content);
     if (!isNothing)
       this.#leftOut.add({ line: at.line, text: whole, reason: 'only MySQL 8 and newer support it' });

@@ -1,4 +1,4 @@
-/** The last step of a load into MariaDB, cut off anywhere: it is finished later, views and all. */
+/** The last step of a load into MariaDB, interrupted anywhere: it is completed later, including views. */
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -18,11 +18,11 @@ import * as store from '../mysql-store.ts';
 import { Swaps } from './swaps.ts';
 
 const SECRET = 'aaaaaaaaaaaaaaaaaaaaaaaa';
-/** A swap sends no more statements than that. */
+/** A swap does not send more statements than this. */
 const MOST = 200;
 
 const TABLES = ['CREATE TABLE both_have (a int)', 'INSERT INTO both_have VALUES (1)'];
-/** Everything but tables; what they say shows of which time they are. */
+/** Everything but tables; their results show to which version they belong. */
 const programsOf = (time: number) =>
   Buffer.from(
     [
@@ -58,7 +58,7 @@ describe('the swap at the end of a load into MariaDB', { skip: noMysql }, () => 
     await fixture.close();
   });
 
-  /** Swaps of a Cloudlet that is killed after that many statements. */
+  /** Swaps of a Cloudlet that is killed after this many statements. */
   function swapsOf(statements: number): Swaps {
     let left = statements;
     const live = () => {
@@ -95,7 +95,7 @@ describe('the swap at the end of a load into MariaDB', { skip: noMysql }, () => 
     });
   }
 
-  /** Beside the database, with a table that shows of which time it is. */
+  /** Beside the database, with a table that shows to which version it belongs. */
   async function loaded(time: number) {
     const [fresh, old] = [`t_${randomName(16)}`, `t_${randomName(16)}`];
     const replaced = await links.asAdmin(async (admin) => {

@@ -80,7 +80,7 @@ export class AbsentSchemas {
     const found = [...withoutTexts(text).matchAll(CALLED)];
     const schemas = found.map(([, ofFunction, ofTable]) => ofFunction ?? ofTable ?? '');
     if (schemas.every((schema) => this.#has(schema))) return null;
-    // Aliases stand somewhere without a point after them.
+    // Aliases occur somewhere without a dot after them.
     const aliases = new Set(mentionsOf(text).map(lastPart));
     const absent = schemas.find((schema) => !this.#has(schema) && !aliases.has(plainName(schema)));
     return absent === undefined

@@ -1,7 +1,7 @@
 /**
- * Things of a dump that are not here because their statements were left out, and statements without rows
- * that need them: a view of a foreign table, a trigger with a function in C. A table that needs one is still
- * refused by the server, with its reason: its rows must not get lost.
+ * Objects of a dump that do not exist here because their statements were left out, and statements without
+ * rows that need them: a view of a foreign table, a trigger with a function in C. A table that needs one is
+ * still refused by the server, with its reason: its rows must not get lost.
  */
 import type { Refused } from './refused-statements.ts';
 import { mentionsOf, pattern, qualifiedName, withoutTexts } from './sql-names.ts';
@@ -31,7 +31,7 @@ const LANGUAGE = pattern(' LANGUAGE (ID)');
 const ROUTINE = pattern('^CREATE(?: OR REPLACE)? (?:FUNCTION|PROCEDURE) ');
 const NATIVE = new Set(['c', 'internal']);
 const PARENTHESES = /\([^()]*\)/g;
-/** Lists in lists in a head, such as numeric(10,2) in arguments. */
+/** Nested parentheses in a head, such as numeric(10,2) in arguments. */
 const MOST_NESTED = 8;
 const BASE_TYPE = pattern('^CREATE TYPE (?:ID\\.)?ID(?: \\([\\s\\S]*\\bINPUT =[\\s\\S]*)?\\s*;?$');
 const LEAKPROOF = pattern('^(CREATE(?: OR REPLACE)? FUNCTION\\s(?:(?! AS )[\\s\\S])*?) LEAKPROOF(?=\\s)');

@@ -104,7 +104,7 @@ describe('data alone into PostgreSQL', { skip: noPostgresql }, () => {
       const how = { env, encoding: 'buffer' as const };
       const { stdout: dump } = await run(program, ['--data-only', ...args, uri(SECRET)], how);
       await client.query('TRUNCATE kids, parents; SELECT setval($$kids_id_seq$$, 90)');
-      // The server's settings of the database are in archives.
+      // The server's settings of the database are included in archives.
       const isPlain = args.every((arg) => arg === '--column-inserts');
       for (const isStrict of isPlain ? [false, true] : [false]) {
         await client.query('TRUNCATE kids, parents');
@@ -120,7 +120,7 @@ describe('data alone into PostgreSQL', { skip: noPostgresql }, () => {
         for (const { text } of notes)
           assert.match(text, /TRIGGER ALL|^SET |^ALTER (?:DATABASE|ROLE) |^OWNER TO /);
       }
-      // The rows are there now, as psql would say.
+      // The rows are now present, as after psql.
       await assert.rejects(load(dump), /duplicate key value violates unique constraint "\w+_pkey"/);
       assert.deepEqual(await rows(), KIDS);
     }
@@ -182,7 +182,7 @@ describe('data alone into PostgreSQL', { skip: noPostgresql }, () => {
     };
     const dump = Readable.from([Buffer.from('INSERT INTO parents VALUES (3);')]);
     await assert.rejects(fixture.engine.load(own, dump, { signal, adding: refuse }), /read-only/);
-    // Copies and recovery points replace the database, as ever.
+    // Copies and recovery points still replace the database.
     const text = Readable.from([Buffer.from('INSERT INTO parents VALUES (3);')]);
     await assert.rejects(fixture.engine.load(own, text, { signal }), /parents" does not exist/);
     assert.deepEqual(await rows(), KIDS);

@@ -1,6 +1,6 @@
 /**
- * Whether a dump is for tables that are there, as `pg_dump --data-only` and `--section=post-data` write it:
- * rows or indexes come before any table is made, so no empty database could take them.
+ * Whether a dump expects existing tables, like those of `pg_dump --data-only` and `--section=post-data`: rows
+ * or indexes come before any CREATE TABLE, so an empty database could not load it.
  */
 import { SqlStatements, type StatementJudge } from './sql-statements.ts';
 
@@ -12,7 +12,7 @@ const EITHER = new Set(['alter', 'comment', 'create']);
 const SERVER = /^(?:alter|comment\s+on|create)\s+(?:database|role|user|group|tablespace)\s/i;
 const OF_TABLE =
   /^(?:alter\s+table\s[^;]*\s(?:disable\s+trigger|add\s+constraint|enable\s+row\s+level)\b|create\s+(?:unique\s+)?(?:index|trigger|constraint\s+trigger|rule|policy)\s)/i;
-/** A dump whose first statement of content comes later is taken for a whole one. */
+/** A dump whose first statement of content comes later counts as a whole one. */
 const MOST_BYTES = 1024 * 1024;
 
 class FirstContent implements StatementJudge {

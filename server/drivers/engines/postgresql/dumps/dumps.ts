@@ -214,7 +214,7 @@ export class PostgresqlDumps {
     }
   }
 
-  /** Removes databases that crashes left. */
+  /** Removes databases left by crashes. */
   async sweep(): Promise<void> {
     const { links, guest, alarms, warn, folder } = this.#deps;
     rmSync(folder, { recursive: true, force: true });

@@ -1,5 +1,5 @@
-/** Dumps of a part of a database: what refers to the rest is left out, and told. */
-// A process of its own: it starts servers.
+/** Dumps of a part of a database: statements that refer to the rest are skipped and reported. */
+// Its own process: it starts servers.
 import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
 import { after, before, describe, test } from 'node:test';
@@ -16,7 +16,7 @@ import {
 
 const SECRET = 'aaaaaaaaaaaaaaaaaaaaaaaa';
 
-/** Statements of a dump of one schema of a hosted service, and of `pg_dump -t`. */
+/** Statements of a dump of one schema from a hosted service, and of `pg_dump -t`. */
 const PARTS: readonly (readonly [string, RegExp | null])[] = [
   ['CREATE EXTENSION IF NOT EXISTS "pg_graphql" WITH SCHEMA "graphql";', /not available/],
   ['CREATE EXTENSION IF NOT EXISTS "citext" WITH SCHEMA "extensions";', /extensions.* is created/],
@@ -96,7 +96,7 @@ describe('a load into PostgreSQL', { skip: noPostgresql }, () => {
   });
 
   test('keeps the path of names, which functions in indexes, checks and views rely on', async () => {
-    // pg_dump writes full names everywhere but in the texts of functions.
+    // pg_dump writes qualified names everywhere except in the bodies of functions.
     const dump = `SET statement_timeout = 0;
 SELECT pg_catalog.set_config('search_path', '', false);
 SET check_function_bodies = false;

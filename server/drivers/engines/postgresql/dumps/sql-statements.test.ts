@@ -8,7 +8,7 @@ interface Seen {
   readonly line: number;
 }
 
-/** Statements that were asked about, and the text that came out, with all that has GRANT or `\c` replaced. */
+/** The statements passed to the filter, and the resulting text, with all that have GRANT or `\c` replaced. */
 function read(text: string, pieceBytes: number): { readonly seen: Seen[]; readonly out: string } {
   const seen: Seen[] = [];
   const ask = (whole: string, line: number) => {
