@@ -62,7 +62,7 @@ test('frameworks get what they ask for, with TLS where it is', () => {
         assert.match(code, /secret/, framework);
         assert.doesNotMatch(code, /undefined|null/, framework);
         assert.equal(/ca\.pem|verify/.test(code), tls, `${framework} ${file}\n${code}`);
-        // Rails and Laravel prefer an address to the name of their database for tests.
+        // Rails and Laravel prefer a URL to the name of their test database.
         if (framework === 'Rails') assert.match(code, /test:\n.*\n {2}database: test_d_1\n$/);
         if (framework !== 'Prisma') assert.doesNotMatch(code, /url/i, framework);
       }

@@ -23,9 +23,9 @@ export interface BridgeRules {
 }
 
 /**
- * Two tables, each of which replaces the one before in one step. A guest sends as nobody but
- * itself, IPv4 and ARP only, and nothing to other guests; to this host it only answers. Other hosts reach its
- * ports, where the operator routes them here; it reaches them when it may.
+ * Two tables; each atomically replaces the previous one. A guest sends only IPv4 and ARP, only from its own
+ * address, and nothing to other guests; to this host it only replies. Other hosts reach its ports if the
+ * operator routes them here; it reaches them if allowed.
  */
 export function bridgeRules(rules: BridgeRules): string {
   return [...frameRules(rules), ...packetRules(rules), ''].join('\n');

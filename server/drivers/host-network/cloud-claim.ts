@@ -1,8 +1,8 @@
 /**
- * Tells the clouds of this host that live from those that were killed. A cloud that places rules holds a
- * socket without a file: the kernel keeps it in the same network as the rules, and takes it away with the
- * process, however that ends. So neither a moved directory nor a process number that was given to another
- * program misleads who looks, and clouds in different containers of one network see each other.
+ * Distinguishes the running clouds of this host from killed ones. A cloud that adds rules holds a socket
+ * without a file: the kernel keeps it in the same network namespace as the rules, and removes it when the
+ * process ends for any reason. So neither a moved directory nor a reused process id is misleading, and clouds
+ * in different containers of one network see each other.
  */
 import { readFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:net';
@@ -17,7 +17,7 @@ export interface CloudClaimDeps {
   readonly dataDir: string;
 }
 
-/** A cloud that lives. */
+/** A running cloud. */
 export interface LivingCloud {
   readonly uidBase: number;
   /** Unique per process, also within a cloud. */

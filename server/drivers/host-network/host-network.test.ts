@@ -143,7 +143,7 @@ const said = await new GuestBridge({ ...${JSON.stringify(BRIDGE)}, claim: new Cl
 const config = loadConfig({ CLOUDLET_VM_NETWORK: 'bridge', CLOUDLET_VM_POOL: '10.80.0.0/16' });
 console.log(JSON.stringify({ ...said, doctor: (await checkVmNetwork(config, null))[0] }));`;
 
-/** What the bridge and doctor say in a container, whose `/proc/sys` is read-only once `first` was done. */
+/** The output of the bridge and doctor in a container, whose `/proc/sys` becomes read-only after `first`. */
 function inContainer(first: string): Record<string, never> {
   const script = `ip link set lo up; ${first}
     mount --bind /proc/sys /proc/sys && mount -o remount,ro,bind /proc/sys && exec "$@"`;

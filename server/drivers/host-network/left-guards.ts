@@ -1,6 +1,6 @@
 /**
- * Rules and bridges that are named by the users of guests. They outlive the cloud that placed them, as guests
- * do; nobody needs them once no cloud with these users lives, and no process of these users runs.
+ * Rules and bridges that are named by the users of guests. They remain after the cloud that added them ends,
+ * as guests do; they are unused once no cloud with these users and no process of these users runs.
  */
 import { readdirSync } from 'node:fs';
 import { userOf } from '../host-process/process-identity.ts';

@@ -41,10 +41,10 @@ export class OutboundGuard {
   }
 
   /**
-   * Puts the rules in place, again if they were. They outlive us, as guests do, and another cloud with the
-   * same users may need them: removeLeftGuards() takes them away when nobody does. Throws
-   * `engine_unavailable` with the fix when the host does not let us: no guest must be let out then, and
-   * those that are not have one wall less.
+   * Adds or replaces the rules. They remain after this process ends, as guests do, and another cloud with the
+   * same users may need them: removeLeftGuards() removes unused ones. Throws `engine_unavailable` with the
+   * fix if the host does not allow this: then no guest may open outbound connections, and the other guests
+   * have one layer of isolation less.
    */
   async ensure(): Promise<void> {
     this.#refusal = await this.#place();
@@ -53,8 +53,8 @@ export class OutboundGuard {
   }
 
   /**
-   * For guests that are not let out: tries to place the rules unless they were. Never rejects: the engine's
-   * own network sends nothing of such a guest, with them or without.
+   * For guests without outbound access: adds the rules if they are missing. Never rejects: the engine's own
+   * network sends no packets of such a guest, with or without the rules.
    */
   async close(): Promise<void> {
     if (!this.#isPlaced) await this.ensure().catch(() => undefined);

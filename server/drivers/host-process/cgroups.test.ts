@@ -18,7 +18,7 @@ beforeEach(() => {
 });
 afterEach(() => fs.rmSync(root, { recursive: true, force: true }));
 
-/** Plain files where the kernel has its own: what is written stays to be read. */
+/** Plain files in place of the kernel's: written values can be read again. */
 function paths(
   own: string,
   { controllers = 'cpuset cpu io memory pids', systemd = true, delegated = false } = {},

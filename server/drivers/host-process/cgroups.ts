@@ -1,15 +1,16 @@
 /**
- * Limits that the kernel keeps for each foreign process and its children, by a control group (version 2) of
- * its own, where this host lets us make some. `problem` says why it does not.
+ * Kernel-enforced limits of each foreign process and its children, by a separate control group (version 2),
+ * if this host allows creating groups. `problem` says why it does not.
  *
- * Where: beside us in the part of the tree that systemd gave us (deploy/cloudlet.service: Delegate=, and we
- * in a subgroup), never in our own group, which may hold no processes and limited children at once; without
- * systemd in the root. Elsewhere the tree is someone else's. The groups outlive us as the processes do.
+ * Groups are created beside ours in the part of the tree that systemd delegated to us
+ * (deploy/cloudlet.service: Delegate=, and we in a subgroup), never in our own group, which cannot contain
+ * both processes and limited children; without systemd, in the root. Otherwise the tree belongs to another
+ * program. The groups remain after Cloudlet ends, as the processes do.
  *
- * systemd before 254 makes no subgroup, so we move into one ourselves. It begins us in the upper group again,
- * which must hand no limits on then: the unit's ExecStopPost= takes them away, also after a kill. The kernel
- * lets it while no group below hands limits on, so groups are made at one level there, and who adopts
- * processes assigns them again.
+ * systemd before 254 makes no subgroup, so we move into one ourselves. It starts us in the upper group again,
+ * which must not delegate controllers then: the unit's ExecStopPost= removes them, also after a kill. The
+ * kernel allows this only while no group below delegates controllers, so groups are created at one level
+ * there, and adopted processes are assigned again.
  */
 import { spawnSync } from 'node:child_process';
 import * as fs from 'node:fs';
@@ -86,16 +87,15 @@ export class Cgroups {
   }
 
   /**
-   * Puts a process, which has not done anything yet or is adopted, with all its threads into the group
-   * `name`, whose `limits` are texts by name of a control file. Throws when the kernel refuses; does nothing
-   * where there are no limits.
+   * Moves a process, which is new or adopted, with all its threads into the group `name`; `limits`: texts by
+   * the name of a control file. Throws if the kernel refuses; does nothing without limits.
    */
   assign(name: string, pid: number, limits: Readonly<Record<string, string>>): void {
     const file = this.make(name, limits);
     if (file !== null) fs.writeFileSync(file, String(pid));
   }
 
-  /** Makes that group. A process joins it whose number is written to the file of this path; null: none. */
+  /** Creates the group. A process joins it when its id is written to the returned path; null: none. */
   make(name: string, limits: Readonly<Record<string, string>>): string | null {
     const parent = this.#parent();
     if (parent.problem !== '') return null;
@@ -126,8 +126,8 @@ export class Cgroups {
 }
 
 /**
- * Removes the groups without a process that killed clouds left, of whatever cloud. Those made just now, which
- * a process is about to join, stay. Never throws.
+ * Removes the groups without processes that killed clouds left, of any cloud. Recently created ones, which a
+ * process is about to join, stay. Never throws.
  */
 export async function removeEmptyGroups(paths: Partial<CgroupPaths> = {}): Promise<void> {
   const { folder, problem } = findParent(paths);

@@ -1,4 +1,4 @@
-/** A program that turned on us and swaps what is in its folder while we connect to it. */
+/** A compromised program that swaps the contents of its folder while we connect to it. */
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -14,7 +14,7 @@ const UID = testUidBase();
 const NAME = 'console.sock';
 const TIMES_EACH = 1000;
 
-/** Listens on its socket, and gives its name in turn to the socket and to a link that leads elsewhere. */
+/** Listens on its socket, and gives its name in turn to the socket and to a link to another place. */
 const SWAPPING = `
   use IO::Socket::UNIX;
   my ($name, $elsewhere) = @ARGV;

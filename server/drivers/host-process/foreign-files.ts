@@ -1,7 +1,7 @@
 /**
- * Access to files and unix sockets in a folder that belongs to a foreign process. It is not trusted: it can
- * replace its own file by a link, a pipe or another user's file at any moment. So a name is only ever opened
- * here, created or removed; an open file is then used by its descriptor, never by its name again.
+ * Access to files and unix sockets in a folder that belongs to a foreign process. The process is not trusted:
+ * it can replace its own file by a link, a pipe or another user's file at any moment. So names are only
+ * opened, created or removed here; an open file is used by its descriptor, never by its name again.
  */
 import * as fs from 'node:fs';
 import { connect, type Socket } from 'node:net';
@@ -88,8 +88,8 @@ const O_PATH = 0o10000000;
 
 /**
  * A connection to the socket `name` in `folder`. Rejects when nobody listens there, and when it is a link or
- * was made by anyone but the owner of the folder: its process must not send us elsewhere. It can give the
- * name to something else at any moment, so the checked socket is held open and connected to.
+ * was made by anyone but the owner of the folder: its process must not redirect us. The process can replace
+ * the file at any moment, so the checked socket is held open and used for the connection.
  */
 export async function connectIn(folder: string, name: string): Promise<Socket> {
   const { path, close } = holdSocket(folder, name);

@@ -35,8 +35,8 @@ export interface ForeignProgram {
 
 /**
  * A program that confines itself, as QEMU does: its own sandbox forbids it to start programs and to gain
- * rights. It gets no view and no namespaces, and sees the files that its user may see. Its limits are for the
- * caller to set (`cgroups`), before it processes untrusted data.
+ * rights. It gets no view and no namespaces, and sees the files that its user may see. The caller must set
+ * its limits (`cgroups`) before it processes untrusted data.
  */
 export interface SelfConfinedProgram extends Pick<ForeignProgram, 'name' | 'command' | 'args' | 'env'> {
   /** Numbers of its user and group; null: ours. */

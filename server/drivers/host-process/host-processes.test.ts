@@ -44,7 +44,7 @@ for (const [name, found] of Object.entries(ISOLATIONS)) {
     const isIsolated = isolation.hasView;
     const isolated = { skip: isIsolated ? false : 'it is in plain view' };
     const uid = hasUsers ? UID : null;
-    // Closed to all other users, like a data directory.
+    // Inaccessible to other users, like a data directory.
     const root = fs.mkdtempSync(join(tmpdir(), 'cloudlet-process-'));
     const deps = { clock: systemClock, group: GROUP, hasUsers, isolation, ground: root };
     const processes = new HostProcesses(deps);
@@ -70,7 +70,7 @@ for (const [name, found] of Object.entries(ISOLATIONS)) {
       ...more,
     });
     const newKeeper = () => fs.mkdtempSync(join(root, 'keeper-'));
-    /** Its output, and how it ended. */
+    /** Its output, and its exit. */
     async function outcome(program: ForeignProgram) {
       const running = await processes.start(program, { stdio: PIPES });
       const { stdout, stderr } = running.child ?? {};
@@ -78,7 +78,7 @@ for (const [name, found] of Object.entries(ISOLATIONS)) {
       const [out, err, { code, signal }] = await Promise.all([text(stdout), text(stderr), running.ended]);
       return { out, err, code, signal };
     }
-    /** A process of ours that starts `program`, and is killed then. */
+    /** A process of ours that starts `program`, and is then killed. */
     async function startedByAnother(program: ForeignProgram, start: string): Promise<number> {
       const given = JSON.stringify({ ...deps, clock: undefined });
       const code = `
@@ -88,7 +88,7 @@ for (const [name, found] of Object.entries(ISOLATIONS)) {
       const program = ${JSON.stringify(program)};
       console.log((await ${start}).pid);
       setInterval(() => {}, 1000);`;
-      // With a descriptor of whoever started it.
+      // With a descriptor of the process that started it.
       const words = ['-c', 'exec 90</dev/null; exec "$@"', 'bash', process.execPath, '--input-type=module'];
       const other = spawn('/bin/bash', [...words, '-e', code], { stdio: ['ignore', 'pipe', 'inherit'] });
       const ended = once(other, 'exit');
@@ -132,7 +132,7 @@ for (const [name, found] of Object.entries(ISOLATIONS)) {
     });
 
     test('is shown what is where this host lets no program run', async () => {
-      // systemd mounts /proc like that.
+      // systemd mounts /proc in this way.
       const { code, err } = await outcome(script(':', { readOnly: ['/proc/version'] }));
       assert.deepEqual([code, err], [0, '']);
     });
@@ -146,7 +146,7 @@ for (const [name, found] of Object.entries(ISOLATIONS)) {
       const args = ['-c', lines, 'sh', home, join(shown, 'code'), root];
       const { out } = await outcome(script('', { args, readOnly: [shown] }));
       assert.ok(out.startsWith('mine\ncode'), out);
-      // Without a view a process of our own user sees all that we see.
+      // Without a view a process of our own user sees the same files as we do.
       if (hasUsers || isIsolated) assert.ok(!out.includes('secret'), out);
       fs.rmSync(shown, { recursive: true });
     });
@@ -199,7 +199,7 @@ for (const [name, found] of Object.entries(ISOLATIONS)) {
       const { signal, at } = await deaf.end({ graceMs: 100 });
       assert.equal(signal, 'SIGKILL');
       assert.ok(at !== null && at > 0);
-      // The other one had its streams.
+      // The other process held its streams.
       await closed;
       assert.equal(deaf.isAlive, false);
     });
@@ -253,7 +253,7 @@ for (const [name, found] of Object.entries(ISOLATIONS)) {
       assert.equal((await processes.adopt(program, moved))?.pid, pid);
       fs.rmSync(moved, { recursive: true });
       const found = ours().map(({ folder: of, process }) => [of, process.pid]);
-      // A cloud of another test that starts meanwhile ends it too.
+      // The cloud of another test that starts meanwhile ends it too.
       if (isThere(pid)) assert.deepEqual(found, [[moved, pid]]);
       await endOrphans(() => {}, ours());
       await eventually(() => !isThere(pid));
@@ -288,7 +288,7 @@ for (const [name, found] of Object.entries(ISOLATIONS)) {
         const path = `/proc/${pid}/autogroup`;
         return fs.existsSync(path) ? fs.readFileSync(path, 'utf8').trim() : '';
       });
-      // A session is weighed before its processes are.
+      // The scheduler weighs a session before its processes.
       if (own?.split(' ')[0] !== its?.split(' ')[0]) assert.match(its ?? '', isWeighed ? / 0$/ : / 5$/);
       await running.end({ graceMs: 0 });
     });

@@ -52,8 +52,8 @@ export interface ProcessesDeps {
   /** Whether programs run as separate users; then each must name one. */
   readonly hasUsers: boolean;
   /**
-   * Directory of ours, in which folders and programs are. Where there are no views it is opened for programs
-   * with users of their own to pass; not given: such programs name all files from their folder on.
+   * Directory of Cloudlet's that contains the folders and programs. Without views, it is made traversable for
+   * programs with separate users; missing: such programs use only paths from their folder on.
    */
   readonly ground?: string;
   /** Whether all programs, also those of keep(), end with us and have no network, where possible. */
@@ -66,7 +66,7 @@ interface StartOptions {
   readonly stdio: readonly unknown[];
   readonly ipc?: boolean;
   readonly isLast?: boolean;
-  /** Whether moveView() is to move it, which takes a user namespace. Not with `ipc`. */
+  /** Whether moveView() may move it, which needs a user namespace. Not with `ipc`. */
   readonly isMovable?: boolean;
 }
 
@@ -130,11 +130,11 @@ export class HostProcesses {
   }
 
   /**
-   * Starts a program that ends when we do, however we end. `stdio` as Node's spawn takes it, of three; `ipc`:
-   * with Node's channel for messages. Resolves about when the program begins. Whoever takes its output takes
-   * it at once: what nobody listens to when the program ends is gone. `isLast`: others come first from its
-   * first instruction on, see yields(). Throws `engine_unavailable` when what this takes is not installed,
-   * and `internal_error` when it cannot be started.
+   * Starts a program that ends with this process, however that ends. `stdio`: three entries as for Node's
+   * spawn; `ipc`: with Node's channel for messages. Resolves about when the program begins. Callers must read
+   * its output at once: unread output is lost when the program ends. `isLast`: low priority from its first
+   * instruction on, see yields(). Throws `engine_unavailable` if a required program is not installed, and
+   * `internal_error` if it cannot be started.
    */
   async start(
     program: ForeignProgram,
@@ -159,9 +159,10 @@ export class HostProcesses {
   }
 
   /**
-   * Starts a program that runs on when we end, to be adopted by our next start. `keeper`: a folder of ours,
-   * out of its reach and of no other program, which will hold what is to be known of it, and `log`, to which
-   * all that it says is added. Throws as start() does, and when one runs for that folder already.
+   * Starts a program that continues when this process ends, to be adopted by the next start. `keeper`: a
+   * folder of Cloudlet's, inaccessible to this and unused by any other program; it gets the facts about the
+   * process, and `log`, to which its output is appended. Throws like start(), and if a program already runs
+   * for that folder.
    */
   async keep(program: ForeignProgram, keeper: string): Promise<RunningProcess> {
     if (this.isPrivate) return this.#startLogged(program, keeper);
@@ -185,8 +186,8 @@ export class HostProcesses {
   }
 
   /**
-   * Like keep(), for a program that confines itself, and whose end the caller watches: keptProcess() finds it
-   * again, and readEnding() says how it ended. Throws also when it ends before it has its user.
+   * Like keep(), for a program that confines itself and whose end the caller watches: keptProcess() finds it
+   * again, and readEnding() returns how it ended. Also throws if it ends before it has its user.
    */
   async keepConfined(program: SelfConfinedProgram, keeper: Keeper): Promise<ProcessIdentity> {
     const launch = confinedLaunch(program, { keeper, endsWithUs: this.isPrivate });
@@ -287,8 +288,8 @@ export class HostProcesses {
   }
 
   /**
-   * Cloudlet answers everybody: it has priority over each of its processes, which inherit that from the shell
-   * that is about to start them. Control groups weigh them already.
+   * Cloudlet serves everybody, so it has priority over each of its processes; they inherit the lower priority
+   * from the shell that starts them. Control groups already weigh them.
    */
   #yieldsFirst(pid: number | undefined, isLast = false): void {
     if (pid === undefined || this.cgroups.problem === '') return;
@@ -297,8 +298,8 @@ export class HostProcesses {
   }
 
   /**
-   * Makes a process that computes for long yield to its siblings, or ends that. Control groups, where there
-   * are any, share the processor out already, but wake nobody sooner.
+   * Makes a process that computes for long yield to its siblings, or undoes this. Control groups, if
+   * available, already share the processor, but do not wake a process sooner.
    */
   yields(
     { identity }: RunningProcess,
@@ -330,7 +331,7 @@ export class HostProcesses {
 function groupLimits({ memoryMb, maxProcesses = 1024 }: Adopted): Readonly<Record<string, string>> {
   return {
     'memory.max': String(memoryMb * MIB),
-    // Half an engine is useless.
+    // An engine is useless with only some of its processes.
     'memory.oom.group': '1',
     'pids.max': String(maxProcesses),
   };

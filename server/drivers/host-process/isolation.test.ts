@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { type Isolation, namespaceCommand } from './isolation.ts';
 
-/** A host as systemd makes it, whose disk at $1/disk is unmounted while the command that follows runs. */
+/** A host set up like systemd's, whose disk at $1/disk is unmounted while the given command runs. */
 const HOST = `set -e
 cd "$1"; shift
 mount --make-rshared /

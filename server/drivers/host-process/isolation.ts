@@ -1,4 +1,4 @@
-/** The isolation of foreign processes that this host allows: it is tried out. */
+/** The isolation of foreign processes that this host allows, determined by trying it. */
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { patienceMs } from '../../platform/host/host-facts.ts';

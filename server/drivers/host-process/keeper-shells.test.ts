@@ -117,7 +117,7 @@ describe('the shells that wait for processes', () => {
   });
 });
 
-/** Shells that this process has at hand, and that do nothing yet but wait. */
+/** Shells that this process keeps ready, and that only wait. */
 function keepersOf(parent: number): number[] {
   const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
   return pids.map(Number).filter((pid) => {

@@ -1,7 +1,7 @@
 /**
- * The shells that start foreign processes, wait for their end, and write down how they ended; and the
- * scripts that they run. Forking takes longer the more memory Cloudlet has, and closing descriptors takes a
- * shell some time, so one that has done both can be kept ready.
+ * The shells that start foreign processes, wait for their end, and record how they ended; and the scripts
+ * that they run. Forking takes longer the more memory Cloudlet has, and closing descriptors takes a shell
+ * some time, so a shell that has already done both is kept ready.
  */
 import type { ChildProcess, StdioOptions } from 'node:child_process';
 import { realpathSync } from 'node:fs';
@@ -225,7 +225,7 @@ function shellCommand(others: number, endsWithUs: boolean): string[] {
 
 /**
  * The script for that shell. It contains the program's arguments and variables: no process list shows them.
- * The braces keep a script that breaks off from being run in part.
+ * The braces prevent a truncated script from being run in part.
  */
 export function launchScript(launch: Launch): string {
   const { keeper, namespaces, limits } = launch;
@@ -279,8 +279,9 @@ function waitingScript(launch: Launch): string {
 }
 
 /**
- * Mounts the folder whose path it reads from descriptor 4 over that of the process, once, and says so there.
- * It has the rights for that from the start: nobody who enters a user namespace later has them.
+ * Mounts the folder whose path it reads from descriptor 4 over the folder of the process, once, and confirms
+ * this there. It has the required privileges from the start: a process that enters a user namespace later
+ * does not get them.
  */
 function moverLines(folder: string): string[] {
   const words = `mount --no-mtab --rbind "$to" ${quoted(folder)}`;

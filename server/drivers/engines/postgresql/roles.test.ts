@@ -1,4 +1,4 @@
-/** Roles that a tenant makes on the server of its own. */
+/** Roles that a tenant creates on its own server. */
 import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
@@ -25,7 +25,7 @@ describe('roles of a tenant of PostgreSQL', { skip: noPostgresql }, () => {
     fixture = postgresqlFixture();
     own = newDatabase();
     await fixture.engine.provision(own, SECRET);
-    // Or the server would end when that is closed.
+    // Otherwise the server would end when that one is closed.
     await fixture.engine.provision(newDatabase(), SECRET);
     client = await connect(fixture.engine, own, SECRET);
     client.on('error', () => {});
@@ -70,7 +70,7 @@ describe('roles of a tenant of PostgreSQL', { skip: noPostgresql }, () => {
 
   test('a dump makes those that policies of rows name, so that it can be loaded anywhere', async () => {
     await client.query('ALTER TABLE closed ENABLE ROW LEVEL SECURITY; CREATE ROLE "re ader"');
-    // Nor does it matter what it does to ours.
+    // Nor do its changes to our own roles matter.
     await client.query('ALTER ROLE cloudlet_dump NOLOGIN; REVOKE pg_read_all_data FROM cloudlet_dump');
     await client.query('ALTER ROLE cloudlet_dump RENAME TO renamed');
     await client.query('CREATE POLICY p ON closed FOR SELECT TO "re ader" USING (true)');

@@ -82,11 +82,11 @@ describe('a tenant of PostgreSQL', { skip: noPostgresql }, () => {
     assert.deepEqual((await client.query(find, [rows[0].pid])).rows, [{ usename: own.username }]);
     await client.query('SELECT pg_terminate_backend($1)', [rows[0].pid]);
     await assert.rejects(session.query('SELECT 1'));
-    // It sees no text of ours, which may have verifiers of passwords.
+    // It sees none of our statements, which may contain password verifiers.
     const texts = `SELECT query FROM pg_stat_activity WHERE usename = 'cloudlet' AND query <> ''`;
     await fixture.engine.rotate(other, SECRET);
     assert.deepEqual((await client.query(texts)).rows, []);
-    // Ours it does not.
+    // It does not see ours.
     const admin = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'cloudlet'";
     await client.query(admin).catch((error) => assert.equal(error.code, '42501'));
   });
@@ -230,7 +230,7 @@ describe('a tenant of PostgreSQL', { skip: noPostgresql }, () => {
     const { rows } = await client.query(
       'EXPLAIN (ANALYZE, FORMAT JSON) SELECT sum(g * 2) FROM generate_series(1, 1000) g',
     );
-    // Where its library is found it would be used.
+    // It would be used wherever its library is found.
     assert.equal(rows[0]?.['QUERY PLAN'][0].JIT, undefined);
     await client.query('RESET ALL');
   });
@@ -247,7 +247,7 @@ describe('a tenant of PostgreSQL', { skip: noPostgresql }, () => {
 
   test('temporary files and memory are bounded', async () => {
     await refuses(
-      // Wide rows: the limit is reached before the time of a statement is over, also on a busy machine.
+      // Wide rows: the limit is reached before the statement times out, also on a busy host.
       "SELECT count(*) FROM (SELECT repeat('x', 8000) || g FROM generate_series(1, 1e7::bigint) g ORDER BY 1) x",
       '53400',
     );

@@ -1,4 +1,4 @@
-/** Databases that frameworks make for their tests, on the server of their account. */
+/** Databases that frameworks create for their tests, on the server of their account. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { Client } from 'pg';
@@ -38,7 +38,7 @@ describe('databases for tests in PostgreSQL', { skip: noPostgresql }, () => {
   const names = async (of = own) => (await fixture.engine.testDatabases(of)).map(({ name }) => name);
 
   test('they are made, used, listed with their bytes, and dropped as each framework does', async () => {
-    // Rails, Ecto, Sequelize, createdb and Django connect to `postgres` for it.
+    // Rails, Ecto, Sequelize, createdb and Django connect to `postgres` to create them.
     for (const at of ['postgres', own.database]) {
       const maintenance = await inside(at);
       await maintenance.query('CREATE DATABASE "test_Shop"');
@@ -57,7 +57,7 @@ describe('databases for tests in PostgreSQL', { skip: noPostgresql }, () => {
       await session.end();
       const [now] = await fixture.engine.testDatabases(own);
       assert.ok((now?.sizeBytes ?? 0) > (before[0]?.sizeBytes ?? 0) + 2 ** 20);
-      // They count: the size of the own database has them.
+      // They count: the size of the account's own database includes them.
       await eventually(async () => (await fixture.engine.measure(own)).sizeBytes > 8 * 2 ** 20);
       const again = await inside(at);
       await again.query('DROP DATABASE "test_Shop"');
@@ -81,7 +81,7 @@ describe('databases for tests in PostgreSQL', { skip: noPostgresql }, () => {
       await assert.rejects(client.query(`DROP DATABASE ${name}`), { code: '42501' });
     await assert.rejects(client.query('CREATE DATABASE copy TEMPLATE postgres'), { code: '42501' });
     await client.query('CREATE DATABASE t_aaaaaaaaaaaaaaaa');
-    // A start sweeps what loads left, and leaves this one.
+    // A start removes remains of loads, but not this one.
     await fixture.engine.restart(own);
     client = await connect(fixture.engine, own, SECRET);
     assert.deepEqual(await names(), ['t_aaaaaaaaaaaaaaaa']);
@@ -115,7 +115,7 @@ describe('databases for tests in PostgreSQL', { skip: noPostgresql }, () => {
     assert.deepEqual(await names(neighbour), ['test_mine']);
     await session.query('DROP DATABASE test_mine');
     await session.end();
-    // Who may make roles gives itself the right again, and loses it within a second or two.
+    // A user who can create roles grants itself the privilege again, and loses it within a second or two.
     await client.query(`SET ROLE NONE; ALTER ROLE ${own.username} CREATEDB`).catch(() => {});
     await eventually(async () => {
       const { rows } = await client.query('SELECT FROM pg_roles WHERE rolcreatedb AND NOT rolsuper');
@@ -168,7 +168,7 @@ describe('databases for tests in PostgreSQL', { skip: noPostgresql }, () => {
     await fixture.engine.load(elsewhere, stream, { signal: STAYS });
     assert.deepEqual(await madeBy(elsewhere), ['test_Ä']);
     assert.equal(await rows(elsewhere, 'test_Ä'), 2);
-    // A load leaves what is there.
+    // A load keeps the existing ones.
     const again = await fixture.engine.dump(from, 'sql', { signal: STAYS });
     await fixture.engine.load(from, again.stream, { signal: STAYS });
     assert.deepEqual((await madeBy(from)).sort(), ['test_shut', 'test_Ä']);

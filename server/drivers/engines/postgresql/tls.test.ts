@@ -1,4 +1,4 @@
-/** PostgreSQL with TLS: for users on other hosts never without, on this host for whoever asks. */
+/** PostgreSQL with TLS: required for users on other hosts, optional on this host. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -16,7 +16,7 @@ import { ServerTls } from '../../managed-server/links/server-tls.ts';
 import { freePort } from '../../server-port.ts';
 
 const SECRET = 'aaaaaaaaaaaaaaaaaaaaaaaa';
-/** An address of this host, and not the one at which it listens anyway. */
+/** An address of this host, other than the one at which it listens anyway. */
 const HOST = '127.0.0.2';
 
 function openTo(t: { after(work: () => Promise<void>): void }, files = { certFile: '', keyFile: '' }) {
@@ -57,13 +57,13 @@ describe('PostgreSQL beyond loopback', { skip: noPostgresql }, () => {
     const span = { from: systemClock.now(), until: systemClock.now() + 1e6 };
     const { cert } = makeAuthority('Cloudlet databases', span);
     await assert.rejects(ask(engine, database, { ca: cert }), /certificate|signature/);
-    // The users' driver reads the address in this way.
+    // The users' driver parses the address in this way.
     const caFile = join(folder, 'ca.pem');
     writeFileSync(caFile, String(ca));
     const client = new Client(uri(SECRET).replace('ca.pem', caFile));
     await client.connect();
     await client.end();
-    // The authority stays, as users have it.
+    // The authority stays the same, because users have its certificate.
     await engine.close();
     const next = reopen();
     await next.wake();
@@ -88,7 +88,7 @@ describe('PostgreSQL beyond loopback', { skip: noPostgresql }, () => {
       assert.match(`${isAppError(error, 'engine_unavailable') && error.hint}`, /CLOUDLET_TLS_CERT/);
       return true;
     });
-    // It is tried again a little later.
+    // It is retried a little later.
     await sleep(1100);
     writeFileSync(files.certFile, cert);
     writeFileSync(files.keyFile, key);
@@ -126,7 +126,7 @@ test('on this host TLS is for those who ask for it, and verified by the CA, whet
       assert.equal(rows[0].x.length, rows[0].length);
       await client.end();
     }
-    // psql and other programs with libpq say it in this way.
+    // psql and other programs with libpq report it in this way.
     const client = new Client({ connectionString: `${target}?sslmode=no-verify` });
     await client.connect();
     await client.end();
@@ -137,7 +137,7 @@ test('on this host TLS is for those who ask for it, and verified by the CA, whet
   const span = { from: systemClock.now(), until: systemClock.now() + 1e6 };
   const { cert } = makeAuthority('Cloudlet databases', span);
   await assert.rejects(ask(engine, database, { ca: cert }), /certificate|signature/);
-  // Users keep it, so it stays.
+  // Users have a copy, so it stays the same.
   assert.equal(statSync(join(folder, 'authority.pem')).mode & 0o77, 0);
   await engine.close();
   const next = reopen();

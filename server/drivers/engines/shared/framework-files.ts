@@ -3,7 +3,7 @@ import { CA_FILE, type FrameworkSnippet, type SnippetTarget } from '../../../dat
 
 type Parts = Readonly<Record<'user' | 'password' | 'host' | 'port' | 'name', string>>;
 
-/** Names of the engine in each framework, and how that asks for TLS. `ca`: path of the file to trust. */
+/** Names of the engine in each framework, and how TLS is requested. `ca`: path of the file to trust. */
 export interface FrameworkNames {
   readonly django: {
     readonly engine: string;
@@ -62,10 +62,7 @@ DATABASES = {
   };
 }
 
-/**
- * Without `url`: Rails prefers what that says to what stands beside it, so its tests would empty the database
- * itself.
- */
+/** Without `url`: Rails prefers it to the other fields, so its tests would empty the database itself. */
 function rails(
   { gem, adapter, encoding, options }: FrameworkNames['rails'],
   target: SnippetTarget,

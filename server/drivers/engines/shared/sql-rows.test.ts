@@ -1,4 +1,4 @@
-/** Statements for rows of wide tables, and of values that are not what a column holds. */
+/** Statements for rows of wide tables, and for values that do not fit a column. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Table } from '../../../databases/engine.ts';

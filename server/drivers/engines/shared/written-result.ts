@@ -1,4 +1,7 @@
-/** Rows of a server, which main writes as JSON: a part at a time, so that others are answered in between. */
+/**
+ * Rows of a server, which the main process writes as JSON a part at a time, so that other requests are
+ * answered in between.
+ */
 import { setImmediate as turn } from 'node:timers/promises';
 import type { QueryResult, ResultColumn } from '../../../databases/engine.ts';
 import { JsonText } from '../../../platform/json/json.ts';

@@ -96,7 +96,7 @@ export function authorizer(sessions: Sessions): Authorizer {
 
 /**
  * For a file that is being made of SQL text: it is checked afterwards like one that was uploaded, so the text
- * may write all parts of it. Settings of the connection are passed over.
+ * may write all parts of it. Settings of the connection are ignored.
  */
 export const loadAuthorizer: Authorizer = (action, first, second) => {
   if (action !== SQLITE_PRAGMA) return authorizer('own')(action, first, second);

@@ -41,7 +41,7 @@ test('a scan that nobody reads on ends when too much is written, and the log is 
   assert.ok(parts.length > 2, 'one that is read gets all');
   const paused = scan(() => Promise.withResolvers<Uint8Array>().promise);
   const held = assert.rejects(paused, /read too slowly: the log of the database grew/);
-  // As much as the file has may be written meanwhile.
+  // As much as the file contains may be written meanwhile.
   const write = database.prepare('UPDATE t SET a = randomblob(100000)');
   for (let i = 0; i < 3; i++) write.run();
   assert.ok(tenant.logBytes() > 4 * MIB);

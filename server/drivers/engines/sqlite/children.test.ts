@@ -1,4 +1,6 @@
-/** The processes of databases: how many there are, when they end, what they see, and whom they hold up. */
+/**
+ * The processes of databases: their number, their end, their view of the host, and which requests they delay.
+ */
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -25,9 +27,9 @@ const NOBODY_LEAVES = new AbortController().signal;
 const ENDLESS = 'WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) SELECT count(*) FROM c';
 const HUGE = `WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c LIMIT 100000)
   SELECT count(DISTINCT randomblob(1000000)) FROM c`;
-/** For statements that need long on a busy host, where they come last. */
+/** For statements that are slow on a busy host, where they run last. */
 const PATIENT = { connections: 20, statementMs: 120_000 };
-/** The slice that what answers quickly wants. */
+/** The time slice for processes that answer quickly. */
 const SHORT_NS = 100_000;
 const WHOLE = { maxRows: 10, maxBytes: 1000, timeoutMs: 20_000, signal: NOBODY_LEAVES } as const;
 
@@ -49,7 +51,7 @@ describe('how many there are', () => {
   });
 
   test('a call is not lost when its process is ended for another database', async () => {
-    // Six databases of one account share a place: on a busy host they wait long.
+    // Six databases of one account share a slot: on a busy host they wait long.
     const { make, run } = fixture({ slots: new ChildSlots(2, 300_000) });
     const databases = await Promise.all(Array.from({ length: 6 }, () => make()));
     const use = async (database: EngineDatabase) => {
@@ -118,7 +120,7 @@ describe('whom one holds up', () => {
     const niceOf = (database: EngineDatabase) => getPriority(engine.processOf(database) ?? 0);
     const processorsOf = (database: EngineDatabase) => allowedProcessors(engine.processOf(database));
     const usual = niceOf(neighbour);
-    // Control groups share the processor out; without the right nobody could be raised again.
+    // Control groups divide the processor time; without the permission no process could be raised again.
     if (usual === 0 || process.getuid?.() !== 0) return t.skip('processes are not told apart by nice values');
     const running = run(slow, ENDLESS.replace('FROM c)', 'FROM c LIMIT 20000000)'));
     await eventually(() => niceOf(slow) === 19);

@@ -12,7 +12,7 @@ import { cases } from '../../../testing/cases.ts';
 import { TURN_MS } from '../../engine-children/child-call.ts';
 import { TenantConnections } from './tenant-connections.ts';
 
-/** Its own database, and how its clients speak to it. */
+/** Its own database, and the protocol of its clients. */
 function database(t: TestContext, more: Partial<HranaLimits> & { connections?: number } = {}) {
   const folder = mkdtempSync(join(tmpdir(), 'cloudlet-hrana-'));
   const file = join(folder, 'db');
@@ -41,7 +41,7 @@ function database(t: TestContext, more: Partial<HranaLimits> & { connections?: n
     // biome-ignore lint/suspicious/noExplicitAny: an answer read from outside
     return { status, ...JSON.parse(body as string) } as any;
   };
-  /** One statement in its own stream: its rows, or the code of its error. */
+  /** One statement in its own stream: returns its rows, or the code of its error. */
   const run = async (sql: string) => {
     const { results } = await ask([execute(sql), CLOSE]);
     const [{ response, error }] = results;

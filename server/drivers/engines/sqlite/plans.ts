@@ -1,4 +1,4 @@
-/** Plans of SQLite: lines of text, each with the one above it. It estimates and measures nothing. */
+/** Plans of SQLite: lines of text, each with its parent. SQLite estimates and measures nothing. */
 import type { PlanLanguage } from '../../../databases/querying/plan-language.ts';
 
 /** `SCAN t`, `SEARCH t USING INDEX i (a=?)`, `USE TEMP B-TREE FOR ORDER BY` */

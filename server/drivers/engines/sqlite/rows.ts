@@ -13,7 +13,7 @@ import {
 
 /** SQLite gives integers beyond 2^53 to JSON as text. */
 const LARGE = /^-?\d{16,19}$/;
-/** A column without a type keeps what it gets: no text is taken for a number. */
+/** A column without a type stores values unchanged: text is not converted to a number. */
 const isUntyped = ({ type }: Column) => type === null || /^blob$/i.test(type);
 const asText = (name: string) => `CAST(${name} AS TEXT)`;
 

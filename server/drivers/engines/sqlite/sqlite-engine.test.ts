@@ -1,4 +1,4 @@
-/** SQLite as an engine, through libSQL's driver. */
+/** SQLite as an engine, with libSQL's driver. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
@@ -40,7 +40,7 @@ async function open(): Promise<EngineFixture> {
   };
 }
 
-/** Hrana without passwords, which are the edge's to check: hrana/hrana-edge.ts. */
+/** Hrana without passwords, which the edge checks: hrana/hrana-edge.ts. */
 async function openEdge(engine: SqliteEngine) {
   const known = new Map<string, EngineDatabase>();
   const server = createServer(async (request, response) => {
@@ -144,7 +144,7 @@ test('SQL text of .dump is loaded as a whole, or not at all', async () => {
     assert.deepEqual(await run(database, 'SELECT t FROM f'), [['word']]);
     await run(database, "INSERT INTO a (b) VALUES ('new')");
     assert.deepEqual(await run(database, 'SELECT id, b FROM a WHERE id > 2'), [[42, 'NEW']]);
-    // The shell's .schema, of a table with AUTOINCREMENT that was analysed.
+    // The shell's .schema of a table with AUTOINCREMENT that was analysed.
     const own = 'CREATE TABLE sqlite_sequence(name,seq);\nCREATE TABLE sqlite_stat1(tbl,idx,stat);\n';
     await load(`CREATE TABLE s (id INTEGER PRIMARY KEY AUTOINCREMENT);\n${own}`);
     assert.deepEqual(await run(database, 'SELECT count(*) FROM s'), [[0]]);
@@ -168,7 +168,7 @@ test('SQL text of .dump is loaded as a whole, or not at all', async () => {
   }
 });
 
-/** What sqlite3 3.40 writes for `.dump --data-only`. */
+/** Output of `.dump --data-only` of sqlite3 3.40. */
 const ROWS = `INSERT INTO p VALUES(3,'c;
 COMMIT;');
 INSERT INTO p VALUES(4,replace('d\\n','\\n',char(10)));
@@ -223,14 +223,14 @@ test('SQL text of rows alone is added to the tables that are there, as a whole o
       });
       assert.deepEqual(await count(), [4, 1]);
     }
-    // As `.recover` of sqlite3 3.45 begins, and as people end what they wrote.
+    // The beginning of `.recover` of sqlite3 3.45, and typical hand-written ends.
     const recovered = '.dbconfig defensive off\r\n.mode list\nBEGIN;\nPRAGMA writable_schema = on;\n';
     await load(`${recovered}CREATE TABLE "b"(x);\nPRAGMA writable_schema = off;\nCOMMIT;\nVACUUM;\n`);
     assert.deepEqual(await run(database, 'SELECT count(*) FROM b'), [[0]]);
     await assert.rejects(load(`.mode list\n.shell ls\n${DUMP}`), /line 2: /);
     await assert.rejects(load('.mode list\nCREATE TABLE b(x);\nCREATE TABLE b(x);'), /^.*line 3: /);
     await load(DUMP);
-    // Copies and recovery points replace the database, as ever.
+    // Copies and recovery points still replace the database.
     const text = Readable.from([Buffer.from('INSERT INTO p VALUES(9);')]);
     await assert.rejects(engine.load(database, text, { signal }), /no such table: p/);
     await load(DUMP);

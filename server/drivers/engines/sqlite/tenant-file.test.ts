@@ -86,7 +86,7 @@ const ALLOWED = [
   'PRAGMA journal_mode',
   'PRAGMA journal_mode = WAL',
   'PRAGMA page_count',
-  // Hints that are passed over.
+  // Hints that are ignored.
   'PRAGMA busy_timeout = 5000',
   'PRAGMA synchronous = OFF',
   'PRAGMA cache_size = -100000',

@@ -1,4 +1,4 @@
-/** Vectors as libSQL has them: from its documentation, and dumps of databases with an index of vectors. */
+/** Vectors as in libSQL: from its documentation, and dumps of databases with a vector index. */
 import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
 import { test } from 'node:test';
@@ -55,7 +55,7 @@ test('the nearest rows are found by reading all, and an index says so', async ()
     );
     const top = run(database, "SELECT * FROM vector_top_k('i', '[1,0]', 2)");
     await assert.rejects(top, /vector_top_k \(vectors have no index here/);
-    // The file must open elsewhere.
+    // Other programs must be able to open the file.
     await assert.rejects(run(database, 'CREATE INDEX j ON films (vector_extract(v))'), /unsafe use/);
   } finally {
     await close();

@@ -38,7 +38,7 @@ export const MAX_WAL_MB = 64;
 /** The server that all accounts shared: its log has larger pieces, and its users are elsewhere. */
 const FOR_US_ALONE = { listen_addresses: '', min_wal_size: '32MB' };
 
-/** Maximum log waiting to be archived; beyond, the oldest is dropped and archiving starts anew. */
+/** Maximum log waiting to be archived; above it, the oldest part is dropped and archiving starts anew. */
 export const KEPT_LOG_MB = 128;
 const KEEPS_LOG = {
   wal_level: 'replica',

@@ -1,4 +1,4 @@
-/** The server of PostgreSQL when something of its host changes: programs, data, disk. */
+/** The PostgreSQL server when its host changes: programs, data, disk. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import * as fs from 'node:fs';
@@ -25,7 +25,7 @@ const STAYS = new AbortController().signal;
 const SECRET = 'aaaaaaaaaaaaaaaaaaaaaaaa';
 const ADDRESS_MARK = 'cloudlet';
 
-/** With a database that has a row. */
+/** With a database that contains a row. */
 async function used(t: { after(work: () => Promise<void>): void }, database = newDatabase()) {
   const fixture = postgresqlFixture();
   t.after(() => fixture.close());
@@ -89,7 +89,7 @@ describe('the server of PostgreSQL', { skip: noPostgresql }, () => {
     const long = await connect(fixture.engine, database, SECRET);
     const server = pidOf(fixture.engine);
     const backendOf = async (session: Client) => {
-      // The server may count its processes by itself.
+      // The server may count its own processes.
       const { rows } = await session.query('SELECT pg_backend_pid() AS pid');
       const isIt = (pid: string) => {
         const numbers = /^NSpid:\s+(.*)$/m.exec(fs.readFileSync(`/proc/${pid}/status`, 'latin1'))?.[1] ?? pid;
@@ -119,12 +119,12 @@ describe('the server of PostgreSQL', { skip: noPostgresql }, () => {
   test('sessions come back when one of its processes, or all of it, is killed', async (t) => {
     const { fixture, database } = await used(t);
     const before = pidOf(fixture.engine);
-    // The kernel ends children with the first process; a backend is found by its parent.
+    // The kernel ends the children with the first process; a backend is found by its parent.
     const backends = () =>
       fs.readdirSync('/proc').filter((name) => /^\d+$/.test(name) && parentOf(name) === before);
     const victim = (await eventually(() => backends().at(-1))) as string;
     process.kill(Number(victim), 'SIGKILL');
-    /** Reads like a program that connects again. */
+    /** Reads like a program that reconnects. */
     const read = async () => {
       const session = await connect(fixture.engine, database, SECRET);
       return (await session.query('SELECT a FROM t')).rows;
