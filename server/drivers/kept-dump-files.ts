@@ -8,7 +8,7 @@ import { syncFolderAsync } from '../platform/files.ts';
 
 /** Suffix of an unfinished dump. */
 const PART = '.part';
-/** Other files in the directory, such as the cloud's mark, are no dumps and are left alone. */
+/** Other files in the directory, such as the cloud's mark, are not dumps and stay unchanged. */
 const DUMP = /^db-[^.]+$/;
 
 export interface KeptDumpFilesOptions {

@@ -15,7 +15,7 @@ import { canMoveViews, moveView, needsMover } from './moved-view.ts';
 
 const UID = testUidBase();
 const [asRoot, asUser] = await Promise.all([findIsolation(true), findIsolation(false)]);
-/** What a process says of itself once it was moved, and which descriptors and rights it has. */
+/** The report of a process after it was moved, and its descriptors and rights. */
 const SCRIPT = 'read -r go; cd "$go"; ls; ls /proc/$$/fd; grep CapEff /proc/$$/status';
 const CASES = {
   'with users of their own': noUsers === null && asRoot.hasView ? asRoot : null,

@@ -29,9 +29,9 @@ export function needsMover({ hasView, inUserNamespace }: Isolation): boolean {
 }
 
 /**
- * The path by which the process sees that folder, its user's, from now on; it must go there by itself. What
- * else it sees stays. `ground`: as in ProcessesDeps. `mover`: of a process that was started with one. Throws
- * when it has ended, or the host does not let us.
+ * Returns the path by which the process sees that folder of its user from now on; the process must change to
+ * it by itself. The rest of its view stays. `ground`: as in ProcessesDeps. `mover`: of a process that was
+ * started with one. Throws if the process has ended, or the host does not allow this.
  */
 export async function moveView(
   identity: ProcessIdentity,

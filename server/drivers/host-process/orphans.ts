@@ -1,6 +1,7 @@
 /**
  * Processes that outlived their cloud, and that no start can adopt any more: the folder of their keeper was
- * removed, with the data directory or without. A moved folder is no removed one: who opened it still has it.
+ * removed, with the data directory or without. A moved folder does not count as removed: processes that
+ * opened it still have it.
  */
 import { readdirSync, readlinkSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';

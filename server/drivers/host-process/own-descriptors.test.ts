@@ -29,7 +29,7 @@ test('the shell in between runs no start-up file, whatever its input is', () => 
   try {
     for (const name of ['.bashrc', '.profile', '.bash_profile'])
       writeFileSync(join(home, name), 'echo started >&2');
-    // Bash takes a socket for a remote caller, and reads its files.
+    // Bash assumes a remote caller if standard input is a socket, and then reads its files.
     const [program, words] = withoutOthers(['/bin/cat']);
     const { stdout, stderr } = spawnSync(program, words, {
       input: 'in',

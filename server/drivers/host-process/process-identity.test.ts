@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { noGuestUsers, testUidBase } from '../../testing/own-ground.ts';
 
 const FROM = JSON.stringify(new URL('./process-identity.ts', import.meta.url).href);
-/** Ends what runs as a user, with no descriptor left, twice. */
+/** Ends all processes of a user, with no descriptor left, twice. */
 const SCRIPT = `
   import { spawn } from 'node:child_process';
   import { once } from 'node:events';

@@ -25,9 +25,9 @@ interface ProcessStat {
   readonly startTime: number;
 }
 
-/** Linux shows times to programs in hundredths of a second, whatever its own tick is. */
+/** Linux reports times to programs in hundredths of a second, regardless of its own tick. */
 export const MS_PER_TICK = 10;
-/** Between -1000 and 1000: when memory runs out a foreign process goes before the control plane. */
+/** Between -1000 and 1000: when memory runs out, a foreign process is killed before the control plane. */
 const OOM_SCORE_ADJ = 500;
 const POLL_MS = 10;
 /** In the keeper's folder: the process that runs, `<boot id> <line of /proc/…/stat>`. */
@@ -109,9 +109,9 @@ export function identify(pid: number): Omit<ProcessIdentity, 'uid'> | null {
 }
 
 /**
- * Whether that very process still runs. A zombie does not count. Its command line does not matter: anyone
- * who took over a process can write anything there. A process that cannot be examined,
- * because we may open no more files, is taken to run on: nothing is reported as over, or started instead.
+ * Whether that very process still runs. A zombie does not count. Its command line does not matter: anyone who
+ * took over a process can write anything there. A process that cannot be examined, because we may open no
+ * more files, counts as running: it is neither reported as ended nor replaced.
  */
 export function isAlive(identity: ProcessIdentity): boolean {
   try {
@@ -137,7 +137,7 @@ export function signalProcess(identity: ProcessIdentity, signal: NodeJS.Signals)
   }
 }
 
-/** Makes the process the first to go when the host runs out of memory, where that is allowed. */
+/** Makes the process the first to be killed when the host runs out of memory, where that is allowed. */
 export function yieldMemoryFirst(pid: number): void {
   try {
     writeFileSync(`/proc/${pid}/oom_score_adj`, String(OOM_SCORE_ADJ));
@@ -161,7 +161,7 @@ export function keptProcess(keeper: string, uid: number | null): ProcessIdentity
   return isAlive(identity) ? identity : null;
 }
 
-/** Kept open for when no other file can be opened: a process that is to end is then found all the same. */
+/** Reserved, so that a process that must be ended can be found even when no other file can be opened. */
 let spare: number | null = null;
 
 /** Runs `work`, which opens one file at a time. Throws EMFILE if no descriptor is free. */

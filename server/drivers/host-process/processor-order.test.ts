@@ -47,7 +47,7 @@ const all = Object.fromEntries(readdirSync('/proc/self/task').map((tid) =>
   [readFileSync('/proc/self/task/' + tid + '/comm', 'latin1').trim(), getPriority(Number(tid))]));
 const numbersOf = (tid) =>
   readFileSync('/proc/self/task/' + tid + '/stat', 'latin1').split(') ').at(-1).split(' ');
-// Members 40 and 41 of proc_pid_stat(5): real-time priority; policy, 2: SCHED_RR.
+// Fields 40 and 41 of proc_pid_stat(5): real-time priority; policy, 2: SCHED_RR.
 const realTime = (name) => readdirSync('/proc/self/task')
   .filter((tid) => readFileSync('/proc/self/task/' + tid + '/comm', 'latin1').trim() === name)
   .map((tid) => numbersOf(tid).slice(37, 39).map(Number));
@@ -87,7 +87,7 @@ test('Cloudlet and the thread that writes come first, and nothing that they star
 test('they are real-time threads, which nobody inherits, where a processor is left', { skip }, async () => {
   const { policies, collectors, startedPolicy } = await afterComingFirst({ nice: 0, hasSession: true });
   assert.deepEqual(startedPolicy, [0, 0]);
-  // A container may forbid it; a single processor is shared by nice values.
+  // A container may forbid it; nice values divide a single processor.
   if (availableParallelism() < 2 || spawnSync('chrt', ['--rr', '1', 'true']).status !== 0) return;
   assert.deepEqual(policies, [
     [2, 2],
@@ -123,6 +123,6 @@ test('a nice value that the operator gave stays', { skip }, async () => {
 
 test('Cloudlet asks for little of the processor at a time', { skip }, async () => {
   const { sliceNs } = await afterComingFirst({ nice: 0, hasSession: true });
-  // Linux before 6.12 has no such wish, or does not show it.
+  // Linux before 6.12 does not have this setting, or does not show it.
   if (sliceNs > 0 && sliceNs !== null) assert.equal(sliceNs, 100_000);
 });

@@ -1,15 +1,15 @@
 /**
- * The order of processes when several want a processor: Cloudlet, then what it runs for others, at last those
- * of them that compute for long.
+ * The order of processes that compete for a processor: Cloudlet first, then the programs that it runs for
+ * others, last those of them that compute for long.
  *
- * Each process of a tenant has its own share, so a few of them have more than Cloudlet, however little
- * one of them has. As root Cloudlet therefore takes much more than a usual program.
+ * Each process of a tenant has its own share, so a few together have more than Cloudlet, however small each
+ * share is. As root, Cloudlet therefore takes a much larger share than a usual program.
  *
- * Nice values share processors out over time, but do not help who wakes up for a moment: that it used a bit
- * more than its share just before is enough for Linux to let the other go on until the next tick, up to 4 ms
- * later, and a call has several such steps. So what computes for long is kept off one processor as well,
- * what answers quickly wants short slices, and Cloudlet's own threads are real-time ones, see sched(7), where
- * Linux lets us.
+ * Nice values divide processor time in the long run, but do not help a process that wakes up briefly: if it
+ * has just used slightly more than its share, Linux lets the other process continue until the next tick, up
+ * to 4 ms later, and a call has several such steps. So long computations are also kept off one processor,
+ * processes that must answer quickly request short slices, and Cloudlet's own threads are real-time threads
+ * where Linux allows it, see sched(7).
  */
 import { execFile, spawn } from 'node:child_process';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -99,13 +99,13 @@ let ours: Processors | undefined;
 let mover: Writable | null = null;
 
 /**
- * Puts the main thread, and our threads of those names, before all other programs, where we have the right to
- * and nobody gave us another nice value: as real-time threads where there are several processors, and
- * otherwise, or where that is forbidden, by a nice value. If our real-time threads keep all processors busy,
- * others have the 5 % that Linux reserves. Helpers and programs of tenants that they start from then on are
- * as usual. Linux may weigh sessions against each other first: ours comes first too, unless it is that of
- * the shell that started us. `isAlone`: false for one of several workers, which together would take every
- * processor from the databases. Never rejects.
+ * Puts the main thread, and our threads of those names, before all other programs, if we are permitted to and
+ * no other nice value was set: as real-time threads where there are several processors, and otherwise, or
+ * where that is forbidden, by a nice value. If our real-time threads keep all processors busy, others have
+ * the 5 % that Linux reserves. Helpers and programs of tenants that they start from then on are as usual.
+ * Linux may weigh sessions against each other first: ours comes first too, unless it is that of the shell
+ * that started us. `isAlone`: false for one of several workers, which together would take every processor
+ * from the databases. Never rejects.
  */
 export async function comeFirst(names: readonly string[], isAlone: boolean): Promise<void> {
   mayRaise ??= readMayRaise();
@@ -129,17 +129,17 @@ export async function comeFirst(names: readonly string[], isAlone: boolean): Pro
 }
 
 /**
- * Gives the process, and all that it starts from now on, less of the processor than us while both want it.
- * Linux may weigh sessions against each other first (autogroup), so that the nice value of a process alone
- * would change nothing: its session gets the same, unless it is ours.
+ * Gives the process, and every process that it starts from now on, a smaller share of the processor than
+ * ours. Linux may weigh sessions against each other first (autogroup), so that the nice value of a process
+ * alone would change nothing: its session gets the same, unless it is ours.
  */
 export function yieldProcessorFirst(pid: number): void {
   setNice(pid, NICE);
 }
 
 /**
- * Gives the process less than its siblings too, or as much as them again, where we may raise it again. A long
- * computation must not delay processes that have little to do.
+ * Gives the process a smaller share than its siblings, or the same share again; only if we may raise it
+ * again. A long computation must not delay processes that have little to do.
  */
 export function yieldToSiblings(pid: number, yields: boolean, isProcess = true): void {
   mayRaise ??= readMayRaise();

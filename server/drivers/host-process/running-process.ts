@@ -62,9 +62,9 @@ export class RunningProcess {
   }
 
   /**
-   * Asks it to end, and kills it with all that it made when it has not after `graceMs`; 0: at once. One that
-   * sees but its own processes, and has no handler for `signal`, does not hear it. Throws `internal_error`
-   * when even SIGKILL did not end it: it hangs in the kernel.
+   * Asks the process to end, and kills it with all its descendants if it has not ended after `graceMs`; 0: at
+   * once. A process that sees only its own processes, and has no handler for `signal`, does not receive it.
+   * Throws `internal_error` if even SIGKILL does not end it, because it hangs in the kernel.
    */
   async end({
     signal = 'SIGTERM',

@@ -1,7 +1,7 @@
 /**
- * The filter of system calls that each foreign program gets (seccomp): a call that changes the host or
- * looks into other processes answers EPERM, whatever a program that was taken over tries. It is a list of
- * denied calls: programs of databases need nearly all the rest. Decision 0038 says why.
+ * The filter of system calls that each foreign program gets (seccomp): a call that changes the host or looks
+ * into other processes answers EPERM, whatever a compromised program tries. It is a list of denied calls:
+ * programs of databases need nearly all the rest. Decision 0038 says why.
  */
 import { execFile } from 'node:child_process';
 import { realpathSync } from 'node:fs';
@@ -90,8 +90,8 @@ function instruction(code: number, k: number, [then, otherwise]: readonly [numbe
 }
 
 /**
- * The filter as the kernel takes it. Calls of another architecture's table are denied whole. clone3, whose
- * flags a filter cannot see, is said not to be there: the C library takes clone then.
+ * The filter as the kernel takes it. All calls of another architecture's table are denied. clone3, whose
+ * flags a filter cannot see, is reported as missing, so that the C library uses clone.
  */
 function filterOf({ audit, clone, denied, foreignFrom }: Architecture): Buffer {
   const refuse = instruction(RETURN, ERROR | EPERM);
@@ -131,8 +131,8 @@ export interface CallFilter {
 let found: Promise<CallFilter> | undefined;
 
 /**
- * The filter that this host allows: it is tried out once. A process must be forbidden to gain rights
- * (no_new_privs) to take it. Never rejects.
+ * The filter that this host allows, tested once. A process must be forbidden to gain rights (no_new_privs) to
+ * use it. Never rejects.
  */
 export function findFilter(): Promise<CallFilter> {
   found ??= tryFilter();

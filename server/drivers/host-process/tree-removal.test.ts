@@ -1,4 +1,4 @@
-/** Folders that hold what a hostile process could make, also while it is at it. */
+/** Folders with contents that a hostile process could make, also while it still changes them. */
 import assert from 'node:assert/strict';
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -13,9 +13,9 @@ const UID = testUidBase();
 const ROUNDS = 10;
 const DEPTH = 1500;
 
-/** Names of files in the folder that is swapped, and elsewhere. */
+/** Names of files in the swapped folder, and elsewhere. */
 const FILES = Array.from({ length: 20 }, (_, at) => `file${at}`);
-/** Gives the names of folders in turn to those folders and to a link that leads elsewhere. */
+/** Gives the names of folders in turn to those folders and to a link to another place. */
 const SWAPPING = `
   my ($elsewhere, @names) = @ARGV;
   symlink $elsewhere, 'link';
@@ -43,7 +43,7 @@ describe('removal of a tree', () => {
     for (const name of FILES) fs.writeFileSync(join(victim, name), 'keep');
     fs.mkdirSync(join(tree, 'work'), { recursive: true });
   });
-  // Also what a build that cannot remove deep trees leaves.
+  // Also remains of a build that cannot remove deep trees.
   afterEach(() => execFileSync('rm', ['-rf', root]));
   const left = () => fs.readdirSync(root).filter((name) => name !== 'victim');
 

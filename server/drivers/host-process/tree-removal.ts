@@ -9,11 +9,11 @@ const TRIES = 5;
 const TAKEN: ReadonlySet<string> = new Set(['ENOTEMPTY', 'EEXIST']);
 
 /**
- * Removes the file or folder at `path`, in a folder of ours, with its contents; missing is no error. Folders
- * in it may belong to others, and be as deep as they like. Each is first moved beside `path`, as
- * `<path>.<number>`, where whoever owns the folder it was in has no say: nobody can put a link to elsewhere
- * in its place, and no path grows. A crash meanwhile leaves names that begin with `path`. Several may remove
- * the same tree, and what a crash left of it, at the same time.
+ * Removes the file or folder at `path`, in a folder of Cloudlet's, with its contents; no error if missing.
+ * Folders in it may belong to others, at any depth. Each is first moved beside `path`, as `<path>.<number>`,
+ * where the owner of its former parent has no access: nobody can replace it by a link, and no path grows. A
+ * crash leaves names that begin with `path`. Several callers may remove the same tree, or its leftovers after
+ * a crash, at the same time.
  */
 export async function removeTree(path: string): Promise<void> {
   const left = [path];

@@ -8,16 +8,16 @@ import { isAbsolute } from 'node:path';
 import { quoted } from './keeper-shells.ts';
 
 /**
- * Where a process sees its folder: short, as paths of unix sockets have at most 107 bytes, and where no host
- * has anything, as one may have Cloudlet itself in /srv.
+ * Where a process sees its folder: a short path, because paths of unix sockets have at most 107 bytes, and
+ * one that no host uses, unlike /srv, where Cloudlet itself may be.
  */
 export const AT = '/own';
-/** Is on every Linux, and nothing that a view shows is in it: so the new root can be made on top of it. */
+/** A folder of every Linux that contains nothing a view shows, so the new root can be mounted on it. */
 export const ROOT = '/sys';
 
 /** The folders of the root are often links into /usr. */
 const SYSTEM = ['/usr', '/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32', '/nix/store', '/gnu/store'];
-/** Programs and libraries are found by these. */
+/** Files by which programs and libraries are found. */
 const SETTINGS = ['/etc/ld.so.cache', '/etc/alternatives'];
 const DEVICES = ['/dev/null', '/dev/zero', '/dev/full', '/dev/random', '/dev/urandom'];
 const READ_ONLY = 'rbind,ro,nosuid,nodev';

@@ -24,7 +24,7 @@ test('without root there are no rules, and machines listen at their own ports', 
   await guard.release();
 });
 
-/** Programs at every address, a machine that runs and one that does not; prints who answers. */
+/** Programs at every address, a running and a stopped machine; prints who answers. */
 const SCRIPT = `
 import { spawnSync } from 'node:child_process';
 import { createSocket } from 'node:dgram';
@@ -90,7 +90,8 @@ test('no program that listens everywhere answers for a machine, or is kept from 
     stdout.trim().split('\n'),
     [
       'shut 0',
-      // Tables of running clouds stay; those of clouds that are gone were removed, of other networks too.
+      // Tables of running clouds remain; those of clouds that no longer exist are removed, also of other
+      // networks.
       'tables 127_80_0_0 127_80_7_0',
       '127.80.0.1 guest guest guest guest guest ECONNREFUSED',
       '127.80.0.2 ECONNREFUSED ECONNREFUSED ECONNREFUSED ECONNREFUSED ECONNREFUSED',

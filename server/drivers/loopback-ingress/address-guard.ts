@@ -1,7 +1,7 @@
 /**
- * Keeps connections to machines' addresses from other programs of this host. Where root may place rules, a
- * machine listens on ports that nobody else wants, and the rules lead to them; a program that listens at
- * every address, as sshd does, neither answers for a machine nor is kept from starting by one.
+ * Keeps other programs of this host from accepting connections to machines' addresses. If root may add rules,
+ * a machine listens on otherwise unused ports, and the rules redirect to them; a program that listens on all
+ * addresses, such as sshd, then neither answers for a machine nor fails to start because of one.
  */
 import { BlockList, createServer, type Server } from 'node:net';
 import { AppError } from '../../platform/errors.ts';
@@ -87,7 +87,7 @@ export class AddressGuard {
     });
   }
 
-  /** Places the rules again, which another program may have removed. Throws when that cannot be done. */
+  /** Restores the rules, which another program may have removed. Throws when that cannot be done. */
   async ensure(): Promise<void> {
     await this.#inTurn(() => this.#place([...this.#blocks], this.#listenPorts));
     this.#refusal = this.#problem;
@@ -95,8 +95,8 @@ export class AddressGuard {
   }
 
   /**
-   * Removes rules for machines that nobody looks after any more: of a Cloudlet that was killed, and whose
-   * machines are gone. To be called when the blocks of all machines are claimed. Never rejects.
+   * Removes unused rules: those of a Cloudlet that was killed, and whose machines are gone. To be called when
+   * the blocks of all machines are claimed. Never rejects.
    */
   sweep(): Promise<void> {
     if (!this.#mayPlace) return Promise.resolve();
@@ -168,8 +168,8 @@ interface AddressRules {
 }
 
 /**
- * Replaces the table of that name in one step. A new connection of this host to a
- * port that machines have is led to where they listen for it, at the same address; others are refused.
+ * Atomically replaces the table of that name. New connections of this host to ports of machines are
+ * redirected to their actual ports, at the same address; all others are refused.
  */
 export function addressRules({ base, prefix, listenPorts }: AddressRules): string {
   const block = `ip daddr ${base}/${prefix}`;

@@ -1,4 +1,4 @@
-/** One client connection: it is joined only once the guest really answers. */
+/** One client connection: it is joined to the guest only once the guest answers. */
 import type { Socket } from 'node:net';
 import type { IngressRun, IngressTimings } from './machine-ingress.ts';
 import { type RelayCounts, relay, reset } from './relay.ts';
@@ -41,7 +41,7 @@ export class ClientConnection {
     client.once('close', () => {
       run.signal.removeEventListener('abort', end);
       this.#over.abort();
-      // A joined pair settles its end between themselves.
+      // Once joined, each side ends the other.
       if (this.#guest !== null && !this.#isJoined) reset(this.#guest);
     });
     client.on('data', this.#hold).on('end', this.#clientEnded);
@@ -54,7 +54,7 @@ export class ClientConnection {
     });
   }
 
-  /** A guest that took a request may think about it for longer than that. */
+  /** A guest that received a request may take longer than this to answer. */
   #giveUp(): void {
     this.#isLate = true;
     if (this.#deps.guestPort === SSH_PORT) this.#over.abort();
@@ -116,8 +116,8 @@ export class ClientConnection {
   }
 
   /**
-   * `taken`: the guest answered, or it holds more than we could send again; `early`: it ended at once
-   * without a byte, as a port does where nobody listens yet; `refused`: it ended later, which is its answer.
+   * `taken`: the guest answered, or it received more than we could send again; `early`: it ended at once
+   * without a byte, as a port without a listener does; `refused`: it ended later, which counts as its answer.
    * A request that a guest may have acted on is never sent twice: not after the port answered in this run.
    */
   #trial(guest: Socket): Promise<'taken' | 'early' | 'refused'> {
@@ -206,7 +206,7 @@ function refuse(client: Socket, { port, message, sent, lingerMs }: Refusal): voi
   }
   const cut = setTimeout(() => client.destroy(), lingerMs).unref();
   client.once('close', () => clearTimeout(cut));
-  // An answer before the question is an error to some clients.
+  // Some clients treat a response before the request as an error.
   const answer = (bytes: Buffer) => {
     client.on('data', () => undefined).resume();
     client.end(response(message, bytes.toString('latin1', 0, 5) === 'HEAD '));

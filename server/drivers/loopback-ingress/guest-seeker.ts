@@ -1,8 +1,8 @@
 /**
- * Finds out whether a guest speaks on a port where servers speak first. An engine's forwarder takes a
- * connection before the guest has a network: such a dial may be lost without any word of it. So a new one
- * is begun again and again, and the first that brings a byte wins. A guest that spoke before has a network:
- * it is dialled once, and may take its time (sshd turns callers away when too many connect at once).
+ * Finds out whether a guest speaks on a port where servers speak first. An engine's forwarder accepts a
+ * connection before the guest has a network: such a connection may be lost silently. So new ones are opened
+ * repeatedly, and the first that delivers a byte wins. A guest that has answered before has a network: one
+ * connection is opened, and may take its time (sshd turns callers away when too many connect at once).
  */
 import type { Socket } from 'node:net';
 import type { Clock } from '../../platform/clock.ts';
@@ -28,7 +28,7 @@ export interface SeekOptions {
 const MAX_DIALS = 8;
 const MAX_KNOWN_DIALS = 1;
 const KNOWN_PATIENCE_MS = 20_000;
-/** A dial may wait for its first byte for this long, or for half of the time that has been sought already. */
+/** A dial may wait for its first byte for this long, or for half of the time searched so far. */
 const MIN_PATIENCE_MS = 2000;
 /** Guests silent for long are probed less often: every hundredth of that time. */
 const INTERVAL_SHARE = 100;

@@ -4,7 +4,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import { test } from 'node:test';
 import { HostAddresses } from './host-addresses.ts';
 
-/** Far from what Cloudlet gives to machines, and this process's own. */
+/** Outside the addresses of Cloudlet's machines, and used by this process only. */
 const ADDRESS = `127.76.${process.pid % 256}.9`;
 
 test('an address where another program listens is not free; one that listens everywhere takes no address', async () => {
@@ -26,7 +26,7 @@ test("a block of addresses is one cloud's until it ends", async () => {
   const [addresses, second] = [new HostAddresses(), new HostAddresses()];
   assert.deepEqual(await Promise.all([addresses.claim(base), addresses.claim(base)]), [true, true]);
   assert.equal(await second.claim(base), false);
-  // Not an address of this host: nobody can hold it, so nobody is kept from it.
+  // Not an address of this host: no program can bind it, so none is kept from it.
   assert.equal(await second.claim('192.0.2.0'), true);
   await addresses.close();
   assert.equal(await second.claim(base), true);

@@ -5,7 +5,7 @@ import { createServer, type Server } from 'node:net';
 /** A UDP port on a block's first address, which no machine has: its holder has the block. */
 const CLAIM_PORT = 22_022;
 
-/** `unknown`: the host lets no one hold it. */
+/** `unknown`: the host does not support claims. */
 type Claim = Socket | 'unknown' | 'taken';
 
 export class HostAddresses {
@@ -66,7 +66,10 @@ interface Endpoint {
   readonly port: number;
 }
 
-/** An address of every host, no machine's. What cannot be had here is taken at every address of the host. */
+/**
+ * An address of every host that no machine has. A port that is unavailable here is taken at every address of
+ * the host.
+ */
 export const NEUTRAL = '127.1.0.0';
 
 /** Resolves with null once the server listens, else with the error. No later error ends the process. */

@@ -7,7 +7,7 @@ import { systemClock } from '../../platform/clock.ts';
 import { eventually } from '../../testing/eventually.ts';
 import { LoopbackIngress } from './loopback-ingress.ts';
 
-/** This process's own. */
+/** Used by this process only. */
 const ADDRESS = `127.77.${process.pid % 256}.9`;
 const VM = 'vm-test';
 const timings = { retryMs: 10, waitMs: 400, holdMs: 30, atOnceMs: 50, lingerMs: 500 };
@@ -17,7 +17,7 @@ let ingress: LoopbackIngress;
 let signs: number;
 const guests = new Map<number, Server>();
 const guestSockets = new Set<Socket>();
-/** Where each guest port is; kept when the guest goes, as an engine's forwarder keeps its port. */
+/** The address of each guest port; kept when the guest stops, as an engine's forwarder keeps its port. */
 const endpoints = new Map<number, number>();
 
 beforeEach(() => {
@@ -50,7 +50,7 @@ async function silence(guestPort: number): Promise<void> {
   if (server !== undefined) await new Promise((resolve) => server.close(resolve));
 }
 
-/** Where the guest's port is outside: 22 needs a privilege there. */
+/** The outside port of the guest's port: 22 needs a privilege on the host. */
 const outside = (guestPort: number) => (guestPort === 22 ? 2222 : guestPort);
 
 function exposure(guestPorts: readonly number[]) {
@@ -84,7 +84,7 @@ function client(guestPort: number): Socket {
   return socket.on('error', () => undefined);
 }
 
-/** All that comes until the other side ends or the connection is cut. */
+/** All data until the other side ends or the connection is cut. */
 async function readAll(socket: Socket): Promise<string> {
   let text = '';
   socket.on('data', (bytes) => {
@@ -131,7 +131,7 @@ test('a guest that is asked for its banner is asked until it speaks, then never 
     dials++;
     if (dials < 4) socket.destroy();
     else if (dials > 4) banner(socket);
-    // The fourth is taken and never answered, as by a guest without a network.
+    // The fourth is accepted and never answered, as by a guest without a network.
   };
   await guest(22, count);
   await open([22]);
@@ -336,7 +336,7 @@ test('a port that another program has stays closed with the reason, and is opene
   ingress.begin(VM);
   assert.match(states()[8080] ?? '', /another program/);
   assert.equal(states()[2222], null);
-  // The same again is no news.
+  // A repeated message is not reported.
   assert.deepEqual(await ingress.open(exposure([8080])), []);
   await new Promise((resolve) => other.close(resolve));
   await open([8080]);

@@ -1,6 +1,6 @@
 /**
- * Addresses of machines on this host. Every address of 127.0.0.0/8 answers on Linux without any set-up;
- * others must be given to the host by its operator. Cloudlet listens and hands each connection on.
+ * Addresses of machines on this host. Every address of 127.0.0.0/8 answers on Linux without any set-up; the
+ * operator must assign other addresses to the host. Cloudlet listens, and forwards each connection.
  */
 import type { Socket } from 'node:net';
 import type { GuestEndpoint } from '../../compute/hypervisor.ts';

@@ -83,7 +83,7 @@ export class MachineIngress {
     return (await this.#opening).map(stateOf);
   }
 
-  /** Saying it again changes nothing. */
+  /** Repeated calls change nothing. */
   begin(): void {
     if (this.#run !== null || this.#isClosed) return;
     const { clock, timings, exposure } = this.#deps;
@@ -191,7 +191,7 @@ function reasonOf(error: NodeJS.ErrnoException): string {
   }
 }
 
-/** One run of a guest as its address sees it: whether it lives, and on which ports it has answered. */
+/** One run of a guest as its address sees it: whether it responds, and on which ports it has answered. */
 export interface IngressRunDeps {
   readonly clock: Clock;
   readonly endpointOf: (guestPort: number) => GuestEndpoint | null;

@@ -9,8 +9,8 @@ export interface RelayCounts {
 }
 
 /**
- * Joins both until each has ended. Each side's end goes to the other as an end while the other direction
- * stays open, a reset as a reset; a side that does not read holds up only the other one.
+ * Joins both until each has ended. The end of one side is passed on while the other direction stays open, a
+ * reset as a reset; a side that does not read blocks only the other one.
  */
 export function relay(client: Socket, guest: Socket, counts: RelayCounts): void {
   pump(client, guest, counts.onIn);

@@ -19,7 +19,7 @@ export interface EngineServer {
   readonly isMade: boolean;
   /** Whether the server answered the last request. */
   readonly isUp: boolean;
-  /** The output of the server and its sessions; null: it is not for us to read. */
+  /** The output of the server and its sessions; null: Cloudlet cannot read it. */
   readonly log: ServerLog | null;
   /** Why the server was unavailable last time; null: available. */
   readonly problem: AppError | null;
@@ -37,7 +37,7 @@ export interface ManagedEngineOptions {
   /** The account of the server; null: all accounts share it, as in earlier versions. */
   readonly account?: OwnServer | null;
   readonly alarms: ManagedServerDeps['alarms'];
-  /** Whether less space is free than must stay free. */
+  /** Whether the free space is below the reserve. */
   readonly isDiskLow: () => boolean;
   readonly warn: (text: string) => void;
   /** The operator's server; null: Cloudlet runs one. */
@@ -69,7 +69,7 @@ export interface OwnServer {
 type Found = { readonly version: string } | NoPrograms;
 
 /**
- * Depends on the programs that were found, on what they cannot do, and on why the last start of the server
+ * Depends on the programs that were found, on their limitations, and on why the last start of the server
  * failed.
  */
 export function readinessOf(

@@ -10,7 +10,7 @@ import { writeDurableFile } from '../../platform/files.ts';
 export interface KeptDatabase {
   readonly database: EngineDatabase;
   readonly access: Access;
-  /** Whether the server was brought to that. */
+  /** Whether these settings are applied to the server. */
   readonly isApplied: boolean;
   /** The database's own bytes at the last query. */
   readonly ownBytes: number;
@@ -53,7 +53,7 @@ export class KeptDatabases {
     return this.#all.has(name);
   }
 
-  /** Stands until the database is kept again. */
+  /** Valid until the database is stored again. */
   note(kept: KeptDatabase): void {
     this.#all.set(kept.database.database, kept);
   }

@@ -94,7 +94,7 @@ export class AccountServer {
     return this.#life.takeOver();
   }
 
-  /** Has the server up while `work` runs. Throws `engine_unavailable`. */
+  /** Keeps the server running while `work` runs. Throws `engine_unavailable`. */
   async using<T>(work: (engine: AccountEngine) => Promise<T>, { signal, isPatient }: Wish = {}): Promise<T> {
     const isStatement = signal !== undefined;
     return this.#work.run(async () => {
@@ -175,9 +175,7 @@ export class AccountServer {
     await this.#life.lead();
   }
 
-  /**
-   * See Engine. A server that sleeps is not woken for it: it is done when it wakes, before anybody logs in.
-   */
+  /** See Engine. A sleeping server is not woken: the change is applied when it wakes, before any log-in. */
   async restrict(database: EngineDatabase, access: Access): Promise<void> {
     const before = this.#databases.get(database.database);
     this.#databases.keep({ database, access, isApplied: false, ownBytes: before?.ownBytes ?? 0 });
@@ -209,14 +207,14 @@ export class AccountServer {
     if (kept !== undefined) this.#databases.note({ ...kept, ownBytes });
   }
 
-  /** A server that sleeps is not measured: it does not grow. Never rejects. */
+  /** A sleeping server is not measured, because it does not grow. Never rejects. */
   async measureDisk(): Promise<void> {
     if (this.isUp) this.bytes = await this.engine.serverBytes(this.#databases.size).catch(() => this.bytes);
   }
 
   /**
-   * Brings a server that is up in line with what its databases may do while the disk is nearly full; one that
-   * sleeps is when it wakes. Never rejects.
+   * Applies the restrictions of a nearly full disk to a running server; a sleeping one is restricted when it
+   * wakes. Never rejects.
    */
   async holdBack(waits: Waits | null): Promise<void> {
     if (!this.heldBack.set(waits) || !this.isUp) return;

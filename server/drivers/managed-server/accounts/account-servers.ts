@@ -62,7 +62,7 @@ export class AccountServers implements Engine {
   #polls = 0;
   readonly serverLogs: AccountLogs | undefined;
   readonly #scratch: ScratchServers;
-  /** Why no server could be started when that was last looked at; null: they can. */
+  /** Why no server could be started at the last check; null: servers can start. */
   #unready: string | null = null;
   #isClosed = false;
 
@@ -97,9 +97,8 @@ export class AccountServers implements Engine {
   }
 
   /**
-   * Moves databases from the server that all accounts shared in earlier versions; those that are moved are
-   * left alone. Rejects with the first that could not be moved, once all others are; to be called again
-   * then.
+   * Moves databases from the server that all accounts shared in earlier versions; those that were moved are
+   * skipped. Rejects with the first that could not be moved, after all others were; call it again then.
    */
   moveIn(all: readonly Moving[]): Promise<void> {
     this.#moving ??= this.#moveIn(all).finally(() => {

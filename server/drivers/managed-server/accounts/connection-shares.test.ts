@@ -5,7 +5,7 @@ import { newShares } from './connection-shares.ts';
 const EACH = 80;
 const MOST = { most: 100, least: 0 };
 
-/** `[sessions, most]` of each database. */
+/** `[sessions, maximum]` of each database. */
 function shares(of: Readonly<Record<string, readonly [number, number]>>, others = 0, least = 0) {
   const users = new Map(Object.entries(of).map(([name, [sessions, most]]) => [name, { sessions, most }]));
   const sessions = [...users.values()].reduce((sum, user) => sum + user.sessions, others);

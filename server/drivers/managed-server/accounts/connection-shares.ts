@@ -1,8 +1,8 @@
 /**
- * The connections of a server, which its databases share: each may have its own number of them while all
- * together stay within that of the server. Neither PostgreSQL nor MariaDB has such a limit: theirs counts
- * unauthenticated connections, too, which would use it up. It is set for each user instead, by what
- * the others have: a second late, which only several databases that fill up at once can make use of.
+ * The connections of a server, which its databases share: each has its own limit, and all together stay
+ * within the server's. Neither PostgreSQL nor MariaDB has such a limit: theirs counts unauthenticated
+ * connections, too, which would use it up. The limit is set for each user instead, from the current use of
+ * the others: a second late, which matters only if several databases fill up at once.
  */
 import type { KeptDatabase } from '../kept-databases.ts';
 import type { AccountEngine, ServerUse } from '../sql-engine.ts';

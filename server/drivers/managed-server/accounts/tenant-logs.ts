@@ -14,7 +14,7 @@ const KEPT_BYTES = MAX_BYTES / 2;
 
 /** Statements from this duration on are slow. */
 export const SLOW_MS = 1000;
-/** The most of the statement's text; characters. */
+/** Maximum length of the statement's text, characters. */
 export const SLOW_TEXT = 1000;
 
 export interface RunningStatement {
@@ -90,7 +90,7 @@ export class TenantLogs {
   }
 
   remove(database: string): void {
-    // Entries about its end must not make the file again.
+    // Entries about its end must not create the file again.
     this.flush();
     if (NAME.test(database)) fs.rmSync(this.#pathOf(database), { force: true });
   }

@@ -51,7 +51,7 @@ export interface RunHow {
   readonly role: string;
   readonly database: string;
   readonly timeoutMs: number;
-  /** The most that the result may have; null: it is ours. */
+  /** Maximum size of the result; null: the statement is Cloudlet's own. */
   readonly maxBytes: number | null;
 }
 
@@ -65,7 +65,7 @@ export interface TenantQueriesDeps<C> {
 interface Bound {
   readonly signal: AbortSignal;
   readonly statement: string;
-  /** Time limit of all together; default: that of one statement. */
+  /** Time limit of all statements together; default: that of one statement. */
   readonly watchMs?: number;
 }
 
@@ -81,7 +81,7 @@ const OF_A_CHANGE = { readOnly: false, maxRows: 1, maxBytes: 2 ** 16 };
 const TABLES_MS = 10_000;
 /** Time limit for a client that reads all rows of a table. */
 const LONG_MS = 60 * 60_000;
-/** The most that the server may send of rows that are left out. */
+/** Maximum bytes that the server may send of skipped rows. */
 const SKIPPED_BYTES = 64 * 2 ** 20;
 /** Between the server's own end of a statement, our request to end it, and the end of its session. */
 const PATIENCE_MS = 1000;

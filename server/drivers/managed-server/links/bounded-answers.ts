@@ -12,7 +12,7 @@ const TOO_LARGE = 'The rows are too large to be shown here: select fewer of them
 /** Why a connection ended. */
 export class SentTooMuch extends Error {}
 
-/** Ends a connection that brings more than `maxBytes` from here on. `stream`: the innermost, behind TLS. */
+/** Ends a connection that receives more than `maxBytes` from here on. `stream`: the innermost, behind TLS. */
 export function endBeyond(stream: Duplex, maxBytes: number): void {
   endBeyondEach(stream, maxBytes);
 }
@@ -29,7 +29,7 @@ export function endBeyondEach(stream: Duplex, maxBytes: number): () => void {
   };
 }
 
-/** `engineCode`: the engine's own for what exceeds a limit. */
+/** `engineCode`: the engine's code for an exceeded limit. */
 export function tooLarge(engineCode: string): QueryFailed {
   return new QueryFailed(TOO_LARGE, engineCode);
 }

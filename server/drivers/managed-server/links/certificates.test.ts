@@ -1,4 +1,4 @@
-/** Certificates of our own, as Node's TLS and OpenSSL see them. */
+/** Our own certificates, as verified by Node's TLS and OpenSSL. */
 import assert from 'node:assert/strict';
 import { X509Certificate } from 'node:crypto';
 import { once } from 'node:events';

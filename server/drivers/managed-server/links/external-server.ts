@@ -10,7 +10,7 @@ export interface ExternalServerDeps {
   readonly alarms: ManagedServerDeps['alarms'];
   /** Connects once. Throws `engine_unavailable` with the problem and the fix. */
   readonly check: () => Promise<void>;
-  /** Once, when it was first found good. */
+  /** Called once, when the server is first found usable. */
   readonly begin: () => Promise<void>;
 }
 
