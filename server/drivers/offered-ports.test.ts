@@ -25,7 +25,7 @@ const front = (runId: string, more: Partial<NodeView> = {}): NodeView => ({
   ...more,
 });
 
-/** A host; `meet` gives it the fronts as of a heartbeat. */
+/** A host; `meet` passes it the fronts of a heartbeat. */
 function open(t: TestContext) {
   t.mock.timers.enable({ apis: ['setTimeout'] });
   const raised = new Map<string, string>();

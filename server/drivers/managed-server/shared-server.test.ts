@@ -1,4 +1,4 @@
-/** From the one server that all accounts had in earlier versions to servers of their own. */
+/** The move from the single server that all accounts shared in earlier versions to their own servers. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { existsSync, lstatSync, renameSync } from 'node:fs';
@@ -23,11 +23,11 @@ interface Given {
   readonly fixture: ServerFixture<AccountServers>;
   readonly shared: (options: AccountOptions) => AccountEngine;
   readonly options: () => AccountOptions;
-  /** Of the files of the old server, its data alone belong to another user. */
+  /** Of the files of the old server, only its data belongs to another user. */
   readonly isHalf: boolean;
-  /** A file of its data without which it does not start; null: this is not tried. */
+  /** A data file without which it does not start; null: this is not tested. */
   readonly vital: string | null;
-  /** Statements in the one given database, by the user with that password. */
+  /** Statements in the given database, by the user with this password. */
   readonly rows: (database: EngineDatabase, password: string) => Promise<unknown>;
 }
 
@@ -79,7 +79,7 @@ async function moves({ fixture, shared, options, rows, isHalf, vital }: Given): 
   await engine.restrict(closed, 'full');
   assert.deepEqual(await rows(closed, 'password-1'), [{ a: 11 }]);
   if (owner === null) return;
-  // A copy of the directory that lost all owners.
+  // A copy of the directory without the owners of its files.
   await engine.close();
   const home = join(fixture.folder, 'accounts', '1', 'home');
   execFileSync('chown', ['-Rh', '0:0', home]);
@@ -88,7 +88,7 @@ async function moves({ fixture, shared, options, rows, isHalf, vital }: Given): 
   assert.equal(lstatSync(join(home, 'data')).uid, options().uidOf(1));
 }
 
-/** While the old server lacks that file: no database moves, and the reason is told without a path. */
+/** While the old server lacks that file: no database moves, and the reason is shown without a path. */
 async function staysShut({
   engine,
   moving,
@@ -116,8 +116,9 @@ async function staysShut({
 }
 
 /**
- * Gives the server to a user of another number, as earlier versions had them. `isHalf`: its data alone, as a
- * version did that gave the rest to the user that it computed. The number; null: all belongs to us.
+ * Gives the server to a user with another number, as in earlier versions. `isHalf`: its data only, like a
+ * version that gave the rest to the user that it computed. Returns the number; null: everything belongs to
+ * us.
  */
 function numberedOtherwise(home: string, isHalf: boolean): number | null {
   const { uid } = lstatSync(home);

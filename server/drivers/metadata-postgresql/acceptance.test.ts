@@ -1,4 +1,4 @@
-/** A part of the acceptance tests once more, with the clouds' metadata in PostgreSQL. */
+/** Some of the acceptance tests again, with the clouds' metadata in PostgreSQL. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
@@ -9,8 +9,8 @@ import { noPostgresql } from '../../testing/postgresql-fixture.ts';
 
 const ACCEPTANCE = join(import.meta.dirname, '../../../test/acceptance');
 /**
- * Short ones of each domain; uploads are in blobs-s3/acceptance.test.ts.
- * test:long runs all others; `TEST_METADATA_SERVER=URL node --test FILE` runs one.
+ * Short ones of each domain; uploads are in blobs-s3/acceptance.test.ts. test:long runs all others;
+ * `TEST_METADATA_SERVER=URL node --test FILE` runs one.
  */
 const FILES = ['accounts-access-keys', 'recovery-making', 'storage-buckets', 'storage-versions'];
 

@@ -1,4 +1,4 @@
-/** The audit log of two nodes: both store entries while both try to seal. */
+/** The audit log of two nodes: both store entries while both try to seal them. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { verifyChain } from '../../audit/chain.ts';
@@ -72,7 +72,7 @@ describe('the audit log at two nodes', { skip: noPostgresql }, () => {
     );
     t.diagnostic(`${rows} entries in ${ranges} ranges`);
     assert.ok(ranges > 1);
-    // What was changed later is noticed by any node.
+    // Every node notices later changes.
     await one.metadata.commit([
       {
         sql: 'UPDATE audit_rows SET target = ? WHERE id = (SELECT max(id) FROM audit_rows)',
@@ -86,7 +86,7 @@ describe('the audit log at two nodes', { skip: noPostgresql }, () => {
 function entryOf(action: string) {
   return {
     accountId: 8,
-    // Entries of administrators about others are stored one by one.
+    // Entries of administrators about other accounts are stored one by one.
     actorId: 7,
     actor: 'ada',
     via: 'key',

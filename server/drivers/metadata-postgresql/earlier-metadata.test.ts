@@ -1,6 +1,6 @@
 /**
- * Metadata of earlier versions migrate with all that is in them, in both engines. `server/metadata/earlier/`
- * has what each version left, which `KEEP_METADATA=1` with test/long/upgrade.test.ts writes.
+ * Metadata of earlier versions migrates completely, in both engines. `server/metadata/earlier/` has the
+ * metadata of each version, written by `KEEP_METADATA=1` with test/long/upgrade.test.ts.
  */
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -22,7 +22,7 @@ const FILES = readdirSync(FOLDER).sort();
 const FIRST_POSTGRESQL = 21;
 const NOW = 1_800_000_000_000;
 
-/** Columns that people gave, or were given: no migration changes them. */
+/** Columns with values from users: no migration changes them. */
 const KEPT: Readonly<Record<string, readonly string[]>> = {
   accounts: ['id', 'username', 'email', 'password_hash', 'credits_micro', 'created_at'],
   api_keys: ['account_id', 'key_hash', 'sealed_key'],
@@ -48,7 +48,7 @@ function rowsOf(database: Database.Database, table: string, columns: readonly st
   return database.prepare(`SELECT ${list} FROM ${table} ORDER BY ${list}`).safeIntegers().all();
 }
 
-/** The database as that version left it. */
+/** The database as left by this version. */
 function earlier(file: string): Database.Database {
   const database = new Database(':memory:');
   database.pragma('foreign_keys = OFF');
@@ -56,7 +56,7 @@ function earlier(file: string): Database.Database {
   return database;
 }
 
-/** All rows of all tables, by table; without what a migration makes at random. */
+/** All rows of all tables, by table, without the random values of migrations. */
 function allOf(database: Database.Database): Record<string, unknown[]> {
   return Object.fromEntries(
     tablesOf(database).map(({ name, columns }) => [
@@ -118,7 +118,7 @@ for (const file of FILES) {
   });
 }
 
-/** Brings an empty database to that schema. */
+/** Migrates an empty database to that schema. */
 async function begin(client: pg.Client, number: number): Promise<void> {
   await makeStoreTables(client);
   await client.query(

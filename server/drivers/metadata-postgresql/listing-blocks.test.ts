@@ -1,4 +1,4 @@
-/** How much of PostgreSQL a page of a listing reads: blocks, which do not depend on the machine. */
+/** The amount that PostgreSQL reads for a page of a listing: blocks, which do not depend on the host. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type pg from 'pg';
@@ -12,7 +12,7 @@ import { migrateSchema } from './postgresql-schema.ts';
 
 const ROWS = 50_000;
 const PAGE = 1000;
-/** One for each row, as names come in another order than rows, and some for the index. */
+/** One block per row, because names and rows are in different orders, and some for the index. */
 const MAX_BLOCKS = 1100;
 const MIDDLE = { name: '8', after: true };
 
@@ -41,7 +41,7 @@ describe('a page of 1,000 names', { skip: noPostgresql }, () => {
     await server?.close();
   });
 
-  /** Rows in the order of their times, names in none. */
+  /** Rows in the order of their times, names in no order. */
   async function fill(): Promise<void> {
     // They belong to no bucket.
     await client.query('SET session_replication_role = replica');
@@ -56,7 +56,7 @@ describe('a page of 1,000 names', { skip: noPostgresql }, () => {
     await client.query('VACUUM (ANALYZE) objects, versions');
   }
 
-  /** Blocks of the statements that `read` makes. */
+  /** Blocks read by the statements of `read`. */
   async function blocksOf(read: () => PromiseLike<unknown> | unknown): Promise<number> {
     asked = [];
     await read();
@@ -77,7 +77,7 @@ describe('a page of 1,000 names', { skip: noPostgresql }, () => {
     const blocks = await blocksOf(() => objects.listedEntries(1, MIDDLE, PAGE));
     t.diagnostic(`${blocks} blocks`);
     assert.ok(blocks >= PAGE / 10 && blocks <= MAX_BLOCKS, `${blocks} blocks`);
-    // It does not depend on where the page begins.
+    // It does not depend on the start of the page.
     const last = await blocksOf(() => objects.listedEntries(1, { name: 'f', after: true }, PAGE));
     assert.ok(last <= MAX_BLOCKS, `${last} blocks at the end`);
   });

@@ -62,7 +62,7 @@ describe('mail at two nodes that share PostgreSQL', { skip: noPostgresql }, () =
     );
     assert.equal(confirmed.filter(({ status }) => status === 'fulfilled').length, 1);
     assert.equal((await two.accounts.profile(ada)).email_confirmed, true);
-    // Asked at both at once, and still three an hour.
+    // Requested at both nodes at once, and still three an hour.
     mailServer.received.length = 0;
     for (let i = 0; i < 4; i++)
       for (const { mailedLinks } of nodes) await mailedLinks.requestReset(BACKGROUND, 'Ada@example.org');

@@ -132,7 +132,7 @@ test('the metadata go to PostgreSQL and back, and the old copy cannot be started
   const after = rowsOf(directory);
   assert.equal(after.ledger_transfers?.pop() !== undefined, true);
   assert.deepEqual(after, before);
-  // To and fro again: what was left behind is old.
+  // Moved back and forth: the copy left behind is outdated.
   await moveToPostgresql({ directory, url, now });
 });
 

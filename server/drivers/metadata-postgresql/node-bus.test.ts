@@ -35,7 +35,7 @@ describe('messages between nodes', { skip: noPostgresql }, () => {
     for (const bus of open.splice(0)) await bus.close();
   });
 
-  /** A node that listens, and what it has heard since. */
+  /** A node that listens, and its received messages. */
   async function node(nodeId: string) {
     const heard: Told[] = [];
     const bus = NodeBus.open({ url, runId: nodeId, receive: (told) => void heard.push(told) });
@@ -92,7 +92,7 @@ describe('messages between nodes', { skip: noPostgresql }, () => {
     await eventually(async () => two.heard.length > 0 && two.bus.isListening);
     assert.deepEqual(two.heard, [LOST]);
     assert.equal(one.heard.length, 0);
-    // What one cannot send, two hears of as lost.
+    // A message that one node cannot send is reported to the other as lost.
     await cut('one');
     await eventually(async () => !one.bus.isListening);
     one.bus.forgets(PRICE);
@@ -182,7 +182,7 @@ describe('messages between nodes', { skip: noPostgresql }, () => {
       await eventually(async () => links.every(({ isListening }) => isListening));
       await told.use();
       await told.rotate();
-      // The clock stands still: no age makes it refuse.
+      // The clock stands still: it never refuses because of age.
       await eventually(() => refused(told.use));
     } finally {
       await metadata.close();

@@ -75,13 +75,13 @@ test('an alarm of a connection that failed ends with the next answer on those th
   }
 });
 
-/** Its settings make it refuse writes, or take them again. */
+/** Its settings make it refuse or accept writes. */
 async function setReadOnly(server: OperatorServer, isOn: boolean): Promise<void> {
   await server.run(`ALTER SYSTEM SET default_transaction_read_only = ${isOn ? 'on' : 'off'}`);
   await server.run('SELECT pg_reload_conf()');
 }
 
-/** Started again as a standby: as an old primary is after a failover. */
+/** Restarted as a standby, like an old primary after a failover. */
 async function demote(server: OperatorServer): Promise<void> {
   await server.run(`DO $$ BEGIN EXECUTE format('COPY (SELECT 1) TO %L',
     current_setting('data_directory') || '/standby.signal'); END $$`);
@@ -143,7 +143,7 @@ test('while the server takes no writes reads go on, the reason is told, and it g
   await eventually(() => codes().length === 0);
 });
 
-/** A cloud whose COMMITs can lose their answers, with the connection. */
+/** A cloud whose COMMITs can lose their responses together with the connection. */
 async function lossyMetadata(t: TestContext) {
   const server = await operatorPostgresql();
   t.after(() => server.close());
@@ -164,7 +164,7 @@ async function lossyMetadata(t: TestContext) {
     onTakenOver: () => {},
   });
   t.after(() => metadata.close());
-  /** Of the next commit. Resolves once the server has stored it. */
+  /** For the next commit. Resolves once the server has stored it. */
   const loseAnswer = () => new Promise<void>((resolve) => (onCommit = resolve));
   return { server, way, metadata, loseAnswer };
 }

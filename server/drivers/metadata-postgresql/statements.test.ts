@@ -1,4 +1,4 @@
-/** Every SQL text of the domains is prepared by both engines, so that none is of one dialect only. */
+/** Both engines prepare every SQL text of the domains, so that none is valid in one dialect only. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -37,7 +37,7 @@ import { insertedRow, numbered, withId } from './sql-texts.ts';
 
 /** Adds to one counter of one row, in any commit. */
 const COUNTS = /^\s*UPDATE (\w+)\s+SET (\w+) = \2 [+-] \?\s+WHERE \w+ = \?\s*$/;
-/** Balances change in the order of their transfers, each checked. */
+/** Balances change in the order of their transfers, which is checked for each. */
 const BALANCES = ['accounts', 'billing_accounts'];
 
 const called = new Set<string>();
@@ -67,7 +67,7 @@ const TRANSFER = {
 };
 const LINE = { resourceId: 'r', accountId: 1, name: '', variant: '', level: 0, now: 0 };
 
-/** Calls what makes a text of its arguments, with each kind of them. */
+/** Calls the function that builds a text from its arguments, with each kind of arguments. */
 async function callBrowsing(): Promise<void> {
   const browse = new BrowseSql(reads);
   const objects = new ObjectSql(reads);
@@ -152,7 +152,7 @@ async function callOthers(): Promise<void> {
   }
 }
 
-/** The reason of the engine; null: it takes the text. */
+/** The error of the engine; null: it accepts the text. */
 function sqliteRefusal(database: Database.Database, sql: string): string | null {
   try {
     database.prepare(sql);

@@ -105,7 +105,7 @@ describe('one Cloudlet for a database', { skip: noPostgresql }, () => {
     const underway = outcome('under way');
     const next = await open(url).opening;
     proxy.unblock();
-    // The first batch over a new connection, which knows nothing of the other process yet.
+    // The first batch on a new connection, which does not know the other process yet.
     const soon = await outcome('soon');
     assert.equal(soon, 'read_only');
     const isStored = (await underway) === 'stored';

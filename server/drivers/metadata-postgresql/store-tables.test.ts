@@ -1,4 +1,4 @@
-/** Making the schema: the store's own tables, as earlier versions made them, and long migrations. */
+/** Creating the schema: the store's own tables, as created by earlier versions, and long migrations. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type pg from 'pg';
@@ -10,8 +10,8 @@ import { connect } from './connections.ts';
 import { makeStoreTables, migrateSchema } from './postgresql-schema.ts';
 
 /**
- * Columns that must be given with each new row, as in the first version that had the table. It is never
- * longer: nodes of the version before write rows without what is new.
+ * Columns required in each new row, as in the first version that had the table. The list never grows: nodes
+ * of the previous version write rows without the new columns.
  */
 const REQUIRED: Readonly<Record<string, readonly string[]>> = {
   store_batches: ['last', 'writer'],
@@ -84,7 +84,7 @@ describe("the store's tables", { skip: noPostgresql }, () => {
       await other.query('SET statement_timeout = 2000');
       const { sql = '' } = postgresqlMigrations.find(({ name }) => name === 'folder sizes') ?? {};
       await client.query('BEGIN');
-      // As far as the index is built, which takes nearly all of its time.
+      // Until the index is built, which takes nearly all of the time.
       await client.query(sql.slice(0, sql.indexOf(';', sql.indexOf('CREATE INDEX'))));
       assert.deepEqual((await other.query('SELECT id FROM objects')).rows, []);
       await client.query('ROLLBACK');

@@ -1,4 +1,4 @@
-/** Packing and running: however commits are grouped, the same is stored and refused as one by one. */
+/** Packing and running: however commits are grouped, the results and errors are the same as one by one. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import Database from 'better-sqlite3';
@@ -47,7 +47,7 @@ function makeFixture() {
   return {
     pack,
     run: (message: BatchMessage) => runner.run(message),
-    /** As the writer does it: together, and isolated when something was refused. */
+    /** As the writer does: together, and one by one after a refusal. */
     store: (commits: readonly Commit[]): BatchOutcome => {
       const outcome = runner.run(pack(commits, false)) ?? runner.run(pack(commits, true));
       return outcome ?? assert.fail('a batch that is stored isolated cannot be refused as a whole');

@@ -37,7 +37,7 @@ export interface CommitFailure {
   readonly detail: string;
 }
 
-/** Why a whole batch is not stored; after `broken` the writer takes no more. */
+/** Why a whole batch is not stored; after `broken` the writer accepts no more batches. */
 export interface BatchFailure {
   readonly reason: 'full' | 'busy' | 'broken';
   readonly detail: string;

@@ -84,7 +84,7 @@ function createFile(directory: string): string {
   return path;
 }
 
-/** The one connection that writes. Creates `<directory>/metadata.db` when it is not there. */
+/** The one connection that writes. Creates `<directory>/metadata.db` if it is missing. */
 export function openWriter(directory: string): Database.Database {
   const database = new Database(createFile(directory));
   try {

@@ -1,6 +1,5 @@
 /**
- * What was acknowledged survives: kills, a full disk, a disk that fails. Children do the writing, real files
- * hold it.
+ * Acknowledged commits survive kills, a full disk and a failing disk. Child processes write to real files.
  */
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
@@ -60,12 +59,12 @@ async function killedWriter(directory: string, mode: string, ms: number): Promis
   child.kill('SIGKILL');
   await closed;
   assert.equal(child.signalCode, 'SIGKILL', `the writer ended by itself: ${await said}`);
-  // The last line may be cut.
+  // The last line may be incomplete.
   const lines = readFileSync(path, 'latin1');
   return lines.slice(0, lines.lastIndexOf('\n')).split('\n').filter(Boolean).map(Number);
 }
 
-/** Numbers acknowledged but not whole in the database: every commit is two rows. */
+/** Numbers acknowledged but incomplete in the database: every commit has two rows. */
 async function lost(directory: string, acknowledged: readonly number[]): Promise<number[]> {
   const { metadata } = await open(directory);
   const names = metadata.all<{ n: number }>('SELECT CAST(name AS INTEGER) AS n FROM settings ORDER BY n');
@@ -80,7 +79,7 @@ async function lost(directory: string, acknowledged: readonly number[]): Promise
 test('kill -9 at any moment loses nothing acknowledged', async (t) => {
   const directory = directoryFor(t);
   const acknowledged: number[] = [];
-  // On a slow disk it takes more rounds to have this much at stake.
+  // On a slow disk more rounds are necessary to have this much at risk.
   for (let round = 0; round < 10 || acknowledged.length <= 1000; round++) {
     acknowledged.push(...(await killedWriter(directory, 'honest', 20 + 17 * round)));
     assert.deepEqual(await lost(directory, acknowledged), []);
@@ -89,7 +88,7 @@ test('kill -9 at any moment loses nothing acknowledged', async (t) => {
 });
 
 test('the same test goes red for a writer that acknowledges before COMMIT', async (t) => {
-  // Chance decides whether a kill comes between an acknowledgement and its commit, more so on a busy host.
+  // Chance decides whether a kill comes between an acknowledgement and its commit, more often on a busy host.
   for (let round = 0; round < 100; round++) {
     const directory = directoryFor(t);
     const acknowledged = await killedWriter(directory, 'hasty', 30 + 10 * (round % 10));
@@ -100,7 +99,7 @@ test('the same test goes red for a writer that acknowledges before COMMIT', asyn
 
 const isRoot = process.getuid?.() === 0;
 
-/** Its own small disk, or null where we may not mount. */
+/** Its own small disk, or null if we may not mount. */
 function smallDisk(t: TestContext, sizeBytes: number): string | null {
   const mountPoint = mkdtempSync(join(tmpdir(), 'cloudlet-small-disk-'));
   const mounted =

@@ -33,7 +33,7 @@ export interface SqliteMetadataDeps {
   readonly figures?: StoreFigures;
 }
 
-/** Linux shows the thread that writes by this name. */
+/** Name of the writer thread, as Linux shows it. */
 export const WRITER_NAME = 'metadata';
 const MAX_LOG_BYTES = 256 * 2 ** 20;
 

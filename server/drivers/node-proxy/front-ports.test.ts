@@ -45,7 +45,7 @@ async function openFront(t: TestContext, place = 'elsewhere') {
   return { ports, port, state, raised, matched };
 }
 
-/** What the port answers; '': it is closed, or closes without a word. */
+/** The answer of the port; '': it is closed, or closes without an answer. */
 async function ask(port: number, address = AT): Promise<string> {
   const socket = connect({ port, host: address });
   socket.end('hi');

@@ -33,7 +33,7 @@ test('a machine that does not take its connection holds up no other, and is trie
     mac: `56:00:00:00:00:0${last}`,
     address: `10.80.0.${last}`,
   });
-  // Nobody listens there: the connection ends before it began.
+  // No program listens there: the connection ends before it began.
   const members = [member('refuses', 1), member('good', 2)];
   for (let round = 0; round < 3; round++) await networks.sync(members);
   assert.equal(accepted, 1);
@@ -129,7 +129,7 @@ test('a name that cannot be looked up is not said to be absent', async (t) => {
   assert.equal(hasHeard('away'), false);
 });
 
-/** Flags of the segments in bytes of the wire to a guest. */
+/** TCP flags of the segments in the bytes sent to a guest. */
 function flagsIn(bytes: Buffer): string[] {
   const found: string[] = [];
   for (let at = 0; at + 4 <= bytes.length; at += 4 + bytes.readUInt32BE(at)) {

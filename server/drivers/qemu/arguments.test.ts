@@ -21,7 +21,7 @@ const LAUNCH: Launch = {
   isCut: false,
 };
 
-/** The value that follows `name`, each time it occurs. */
+/** The value after `name`, for each occurrence. */
 function valuesOf(args: readonly string[], name: string): string[] {
   return args.flatMap((word, at) => (word === name ? [args[at + 1] ?? ''] : []));
 }
@@ -98,7 +98,7 @@ test('text of a stranger is never taken, in no option', () => {
       } catch {
         return;
       }
-      // An accepted value adds no word, comma, space or line.
+      // An accepted value adds no argument, comma, space or line.
       const plain = qemuArguments(LAUNCH);
       const shape = (words: readonly string[]) => words.join(' ').replace(/[^,=\s]/g, '').length;
       const isWord = ['boot', 'accel', 'diskFormat'].includes(name);

@@ -15,7 +15,7 @@ test('a guest may take its memory and what QEMU needs, its processors, and so ma
 });
 
 const HERE = (name: string) => JSON.stringify(new URL(name, import.meta.url).href);
-/** Plain files where a host with control groups of version 2 has the kernel's. */
+/** Plain files in place of the kernel's on a host with control groups of version 2. */
 const HOST = `set -e; mount -t tmpfs none /sys/fs/cgroup; mount -t tmpfs none /run
 echo cpu memory pids >/sys/fs/cgroup/cgroup.controllers
 exec "$@"`;

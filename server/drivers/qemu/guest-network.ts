@@ -24,7 +24,7 @@ export interface GuestNetwork {
   removeLeft(warn: (text: string) => void): Promise<void>;
 }
 
-/** Nothing is placed on the host. */
+/** Changes nothing on the host. */
 export function guestNetwork(
   { vmUidBase: uidBase, vmPool: network, ...config }: GuestNetworkSettings,
   { claim, noUsers }: { readonly claim: CloudClaim; readonly noUsers: NoOtherUsers | null },

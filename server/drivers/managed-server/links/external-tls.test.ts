@@ -1,4 +1,4 @@
-/** Servers of the operator's over TLS: verified by the certificate that the URL names, or not used. */
+/** The operator's own servers over TLS: verified with the certificate in the URL, or not used. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -33,7 +33,7 @@ interface Kind {
   readonly server: (tls: ServerTls) => Promise<OperatorServer>;
   readonly users: readonly string[];
   readonly fixture: (external: ServerAddress) => Fixture;
-  /** By the users' driver, which is given that certificate. */
+  /** With the users' driver, which gets this certificate. */
   readonly ask: (endpoint: Endpoint, ca: string, sql: string) => Promise<void>;
 }
 

@@ -1,4 +1,4 @@
-/** The guard over servers whose sizes the test sets; faults/database-servers-disk-full has real ones. */
+/** The guard over servers whose sizes the test sets; faults/database-servers-disk-full uses real ones. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -12,15 +12,15 @@ const MIB = 2 ** 20;
 
 class FakeServer implements Guarded {
   isUp = true;
-  /** What a measurement finds. */
+  /** The result of a measurement. */
   size: number;
   bytes = 0;
-  /** Set: it hangs when it is told. */
+  /** If set, it hangs on request. */
   hangs = false;
   readonly limitBytes = 2 ** 40;
   waits: Waits | null = null;
   isHeld = false;
-  /** Whether rights were taken instead. */
+  /** Whether permissions were revoked instead. */
   isWithoutGrowth = false;
   ends = 0;
   readonly engine = {
@@ -52,7 +52,7 @@ class FakeServer implements Guarded {
   }
 }
 
-/** A guard over these servers; `level` is the disk's, and look() what became of each server. */
+/** A guard over these servers; `level` is that of the disk, and look() shows the state of each server. */
 function guardOver(t: TestContext, servers: FakeServer[]) {
   const folder = mkdtempSync(join(tmpdir(), 'cloudlet-guard-'));
   const disk: { level: DiskLevel } = { level: 'ample' };
@@ -61,7 +61,7 @@ function guardOver(t: TestContext, servers: FakeServer[]) {
     guard.close();
     rmSync(folder, { recursive: true });
   });
-  /** Measurements come with every 20th check. */
+  /** Every 20th check measures. */
   const look = async () => {
     for (let checks = 0; checks < 21; checks++) await guard.check();
     return servers.map(({ said }) => said);
@@ -80,7 +80,7 @@ test('who grows while the disk is scarce is held back, the others wait when it i
   assert.deepEqual(await look(), ['grows', 'grows', 'grows']);
   disk.level = 'scarce';
   await guard.check();
-  // One that has just started is not taken for one that grew to its size.
+  // A server that has just started does not count as one that grew to its size.
   const late = new FakeServer(700 * MIB);
   servers.push(late);
   quiet.size += 20 * MIB;

@@ -1,4 +1,4 @@
-/** Files of existing clouds belong to these users: a number that changes shuts their databases. */
+/** Files of existing clouds belong to these users: a changed number would lock their databases. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { SLOTS } from '../programs/client-programs.ts';
@@ -6,7 +6,7 @@ import { CLIENT_USERS, serverUsers } from './server-users.ts';
 
 const RANGE = { first: 1_000_000, count: 2 ** 20 };
 const END = RANGE.first + RANGE.count;
-/** Had by servers and clients of earlier versions: 1 + 8 users for each SQL engine, then 1 + 10. */
+/** Used by servers and clients of earlier versions: 1 + 8 users for each SQL engine, then 1 + 10. */
 const TAKEN_BEFORE = 23;
 
 test('servers of accounts have the user ids that they had when they were made', () => {

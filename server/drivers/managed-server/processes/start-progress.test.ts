@@ -10,7 +10,7 @@ const skip = existsSync('/proc/self/stat') ? false : 'no /proc on this system';
 const STUCK_MS = 30_000;
 const STEP_MS = 500;
 
-/** A clock that goes on only when it is told to: a busy host may need hours for what takes a second here. */
+/** A clock controlled by the test: a busy host may need hours for a second of work here. */
 function openClock() {
   let now = 0;
   const pass = (ms: number) => {
@@ -21,7 +21,7 @@ function openClock() {
 
 const usedMs = (pid: number) => (readStat(pid)?.cpuTicks ?? 0) * MS_PER_TICK;
 
-/** Waits for processor time of the process, however long the host takes to give it. */
+/** Waits for processor time of the process, however slow the host is. */
 async function untilUsed(pid: number, ms: number): Promise<void> {
   while (usedMs(pid) < ms) await sleep(20);
 }
@@ -29,7 +29,7 @@ async function untilUsed(pid: number, ms: number): Promise<void> {
 test('a start that computes goes on for as long as it takes, in processes that it started too', {
   skip,
 }, async () => {
-  // The first process waits for the second, as that of a server does.
+  // The first process waits for the second, as with a server.
   const child = spawn('sh', ['-c', 'sh -c "while :; do :; done" & echo $!; wait'], {
     detached: true,
     stdio: ['ignore', 'pipe', 'ignore'],

@@ -1,4 +1,4 @@
-/** Templates whose data are a word, for two clouds of a host; engine suites have those of real servers. */
+/** Templates whose data is a single word, for two clouds of a host; the engine suites use real servers. */
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -38,7 +38,7 @@ type Make = (folders: ServerFolders) => Promise<void>;
 
 /** In the keeper of a copy: the secret of its template. */
 const FIRST = 'first-secret';
-/** Of a template being created, by any cloud. */
+/** Name part of a template that is being created, by any cloud. */
 const UNFINISHED = '.making-';
 /** A template unchanged for this long has no creator: it was killed. */
 const OLD_MS = 3_600_000;

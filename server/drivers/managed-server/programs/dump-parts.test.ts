@@ -12,7 +12,7 @@ const extra = (name: string, content: string): ExtraDump => ({
 });
 const of = (content: string) => Readable.from([Buffer.from(content)]);
 
-/** In pieces of so many bytes. */
+/** In pieces of this many bytes. */
 async function* cut(bytes: Buffer, size: number) {
   for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size);
 }
@@ -80,7 +80,7 @@ test('what breaks is said, and costs no other', async () => {
       ['last', false],
     ],
   );
-  // Of the account's own it is an error.
+  // It is an error in the account's own.
   const failing = Readable.from(
     (async function* () {
       yield Buffer.from('half');

@@ -12,7 +12,7 @@ import { addForwards } from './guest-networks.ts';
 
 const HOST = '127.96.0.1';
 
-/** QEMU as far as forwards go: it can have each port but those. Keeps the lines it was given. */
+/** The port forwarding of QEMU: it can have each port except the given ones. Records the received lines. */
 function scriptedQemu(isTaken: (port: number) => boolean) {
   const lines: string[] = [];
   const command = async (_name: string, args: Readonly<Record<string, unknown>> = {}) => {
@@ -50,14 +50,14 @@ test('a guest starts beside programs that listen everywhere, and is found again'
 }, async () => {
   const fixture = buildQemuFixture();
   const made = fixture.newSpec();
-  // Ports of a program, and ports that earlier machines would take at first. Well-known ports are left
-  // alone here: tests that run at the same time listen there.
+  // Ports of a program, and ports that earlier machines would take at first. Well-known ports are not used
+  // here: tests that run at the same time listen there.
   const busy = [3999, 20_000, 20_001];
   const ports = [22, 80, 8080, ...busy];
   const spec: GuestSpec = { ...made, network: { ...made.network, ports } };
   const programs: Server[] = [];
   for (const port of busy) programs.push(await everywhere(port));
-  // A guest of another test may listen there at its own address, and then nobody can at all.
+  // The guest of another test may listen there at its own address, and then no program can.
   const taken = busy.filter((_, i) => programs[i]?.listening);
   const hypervisor = fixture.open();
   await hypervisor.start(spec);
@@ -76,7 +76,7 @@ test('a guest starts beside programs that listen everywhere, and is found again'
     ports.map((port) => second.endpoint(spec, port)),
     endpoints,
   );
-  // A crash after the forwards were made and before that was written down.
+  // A crash after the forwards were made and before they were recorded.
   fs.writeFileSync(path, JSON.stringify({ ...written, runningSince: null, forwards: {} }));
   await second.start(spec);
   for (const port of ports) assert.notEqual(second.endpoint(spec, port), null);
@@ -86,7 +86,7 @@ test('a guest starts beside programs that listen everywhere, and is found again'
   await fixture.remove();
 });
 
-/** Listens at all addresses, unless some other program of this host has the port. */
+/** Listens at all addresses, unless another program of this host has the port. */
 async function everywhere(port: number): Promise<Server> {
   const server = createServer();
   await new Promise((resolve) => {

@@ -33,7 +33,7 @@ test('a file that was lent to a guest is not cut, though the guest gave it the n
   const kernel = join(root, 'kernel');
   fs.writeFileSync(kernel, Buffer.alloc(9 * MIB, 'k'), { mode: 0o444 });
   lendFile(kernel, join(folder, FILES.kernel), null);
-  // Its folder is its own, so it may do this with any file in it.
+  // It owns its folder, so it can do this with any file in it.
   fs.renameSync(join(folder, FILES.kernel), join(folder, FILES.consoleLog));
   trimLog(folder);
   assert.equal(fs.statSync(kernel).size, 9 * MIB);

@@ -105,7 +105,7 @@ export class GuestFolders {
     this.#slots.add(record.slot);
   }
 
-  /** A guest from a recovery point: number and user are this host's to choose. */
+  /** A guest from a recovery point: this host chooses number and user. */
   #takeIn(vmId: string): void {
     const portable = readJson<Omit<GuestRecord, 'slot' | 'uid'>>(this.path(vmId, RECORD));
     if (portable?.vmId !== vmId) return;
@@ -163,8 +163,8 @@ export class GuestFolders {
   }
 
   /**
-   * Replaces both folders of a guest that does not run, with all that is in them. On failure the old
-   * ones stay; after a crash it is the old ones or the new, once the next start has looked.
+   * Replaces both folders of a guest that does not run, with all that is in them. On failure the old ones
+   * stay; after a crash, the next start keeps either the old or the new ones.
    */
   async replace(
     record: GuestRecord & { readonly rebuilds: number },

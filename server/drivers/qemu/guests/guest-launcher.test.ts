@@ -1,4 +1,4 @@
-/** A start waits for these before a guest's processor may run. */
+/** A start waits for these before the processor of the guest may run. */
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -47,7 +47,7 @@ describe('a guest that is to be let out', {
       return null;
     }
   };
-  /** Its process is there, and answers: only what guards this host is not done. */
+  /** Its process exists, and answers: only the protection of this host is not done. */
   const waiting = async (vmId: string) => {
     const { pid } = await eventually(() => written(vmId));
     const folder = join(fixture.deps.vmsDirectory, vmId, 'guest');

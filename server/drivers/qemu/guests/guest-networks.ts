@@ -12,7 +12,7 @@ import type { GuestRun } from './guest-run.ts';
 
 /** Keeps this host closed to guests that may reach the outside. */
 export interface OutboundGuard {
-  /** false: the operator wants no guest out, whatever its machine was promised. */
+  /** false: the operator forbids outbound connections, regardless of the machines' settings. */
   readonly letsOut: boolean;
   /**
    * Must have resolved before each start of a guest. Rejects with an AppError that contains the
