@@ -84,7 +84,7 @@ function inodesOf(table: string, port: number): string[] {
   }
 }
 
-/** Files that a process has open, as the kernel names them; empty when it is not ours to see. */
+/** Files that a process has open, as the kernel names them; empty if Cloudlet may not see them. */
 export function filesOf(pid: string | number): string[] {
   const links: string[] = [];
   try {

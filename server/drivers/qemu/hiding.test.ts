@@ -1,4 +1,4 @@
-/** Guests that took over their own process and do not want it to be found. */
+/** Guests that took over their own process and try to hide it. */
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -14,7 +14,10 @@ import type { GuestRecord, RunRecord } from './guests/guest-folders.ts';
 import type { QemuHypervisor } from './qemu-hypervisor.ts';
 
 const FIXTURE = new URL('../../testing/qemu-fixture.ts', import.meta.url).href;
-/** A call of x86-64, for Perl, which every Debian has: it does what QEMU could, once it obeys its guest. */
+/**
+ * A system call of x86-64 in Perl, which every Debian has: something that a QEMU controlled by its guest
+ * could do.
+ */
 const EXIT_THREAD = 'syscall(60, 0)';
 const SEEM_DEAD =
   'use threads; my $me = $$; sub left { open my $f, "<", "/proc/$me/stat"; <$f> =~ /\\) Z/ } ' +
@@ -48,7 +51,7 @@ describe('a guest that hides', { skip: noQemu }, () => {
   const pidOf = (vmId: string) => (read(vmId, 'run.json') as RunRecord).pid;
   const isThere = (pid: number) => readStat(pid)?.isDead === false;
 
-  /** A process of the guest's own user, which runs until somebody ends it. */
+  /** A process of the guest's own user, which runs until it is killed. */
   async function helperOf(vmId: string, how = ''): Promise<ChildProcess> {
     const uid = (read(vmId, 'spec.json') as GuestRecord).uid ?? -1;
     const script = `$| = 1; ${how}print "here\\n"; sleep 600;`;
@@ -62,7 +65,7 @@ describe('a guest that hides', { skip: noQemu }, () => {
 
   const isGone = (child: ChildProcess) => eventually(() => child.signalCode === 'SIGKILL');
 
-  /** A guest can do this to a process that it took over: the command line is the process's own memory. */
+  /** A guest can do this to a process that it took over: the command line is in the process's own memory. */
   function overwriteCommandLine(pid: number): void {
     const stat = fs.readFileSync(`/proc/${pid}/stat`, 'latin1');
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
@@ -147,7 +150,7 @@ describe('a guest that hides', { skip: noQemu }, () => {
   });
 
   test('with a descriptor of whoever started us: it has none', async () => {
-    // Node itself keeps only those from being passed on that come without a gap.
+    // Node itself only prevents the inheritance of descriptors that follow without a gap.
     const script = `
       import { readdirSync, readFileSync } from 'node:fs';
       import { buildQemuFixture } from ${JSON.stringify(FIXTURE)};

@@ -41,7 +41,7 @@ test('hanging, failing and not being openable are distinguished, each with its f
 });
 
 const HOST = (name: string) => JSON.stringify(new URL(name, import.meta.url).href);
-/** The result of the test boot, run as the user of a guest, and the QEMU that it ran. */
+/** The result of the test boot, run as the user of a guest, and the QEMU used. */
 const PROBE = `
   import { mkdtempSync, rmSync } from 'node:fs';
   import { AccelProbe } from ${HOST('./probe.ts')};
@@ -54,7 +54,7 @@ const PROBE = `
   await probe.whenIdle();
   console.log(JSON.stringify(probe.current(program)));
   rmSync(directory, { recursive: true });`;
-/** The ids of a guest's process that is started with KVM. */
+/** The ids of the process of a guest started with KVM. */
 const IDS = `
   import { readFileSync } from 'node:fs';
   import { buildQemuFixture } from ${HOST('../../testing/qemu-fixture.ts')};
@@ -81,7 +81,7 @@ test('where the device is of a group, as on Debian, guests have that group and n
   assert.ok(Number(uid) >= 660_000_000);
   assert.deepEqual([gid, groups], [String(KVM_GID), '']);
   const { reason } = JSON.parse(onHostWith(node, PROBE)) as Accel;
-  // Whether it works is up to this host; it was opened.
+  // Whether it works depends on this host; it was opened.
   assert.doesNotMatch(reason, /may not open|emulated test boot fails/);
 });
 

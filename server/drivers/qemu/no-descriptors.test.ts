@@ -1,11 +1,11 @@
-/** A process that may open no more files, or hardly any. */
+/** A process that cannot open more files, or only a few. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { test } from 'node:test';
 import { noQemu } from '../../testing/qemu-fixture.ts';
 
 const from = (name: string) => JSON.stringify(new URL(name, import.meta.url).href);
-/** Tries all that runs a program, with none, one, two … descriptors left, and then with enough. */
+/** Tries everything that runs a program, with none, one, two … descriptors left, and then with enough. */
 const SCRIPT = `
   import { spawn } from 'node:child_process';
   import { closeSync, mkdtempSync, openSync, rmSync } from 'node:fs';

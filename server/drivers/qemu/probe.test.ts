@@ -21,7 +21,7 @@ import { readStat } from '../host-process/process-identity.ts';
 import { AccelProbe, readProbe } from './probe.ts';
 import { QemuPrograms } from './program.ts';
 
-/** Runs a probe whose QEMU, the program given, does not end. */
+/** Runs a probe whose QEMU, the given program, does not end. */
 const HANGING = `
   const [probe, clock, directory, path] = process.argv.slice(1);
   const { AccelProbe } = await import(probe);
@@ -79,12 +79,12 @@ test('the probe boots for real, says what it found and remembers it', { skip: no
     if (before === undefined) delete process.env.TMPDIR;
     else process.env.TMPDIR = before;
   });
-  // It may be of no use: nothing of the probe is there.
+  // It may not work at all: none of the probe's files are there.
   process.env.TMPDIR = join(directory, 'nowhere');
   try {
     const program = await new QemuPrograms().system();
     assert.ok(program);
-    // A device that is there, so that KVM is tried; whether it works is up to this host.
+    // An existing device, so that KVM is tried; whether it works depends on this host.
     const deps = { directory, clock: systemClock, uid: null, device: '/dev/null' };
     const probe = new AccelProbe(deps);
     assert.deepEqual(probe.current(program), { accel: 'tcg', reason: 'KVM is being tested', fix: '' });

@@ -32,7 +32,7 @@ describe('which QEMU is taken', () => {
   });
   afterEach(() => rmSync(root, { recursive: true }));
 
-  /** A script that answers like QEMU when asked about itself, and does no more. */
+  /** A script that answers like QEMU when asked for its version and devices, and does nothing else. */
   function install(path: string, version: string, machines = 'pc-q35-6.1 x'): void {
     const script = `#!/bin/sh
 case $1 in

@@ -378,7 +378,7 @@ export class QemuHypervisor implements hv.Hypervisor {
     const runs = facts.flatMap(({ vmId, running }) => (running ? (this.#runs.find(vmId) ?? []) : []));
     for (const run of runs) {
       const size = this.#folders.run(run.vmId)?.size;
-      // systemd may have taken its limits away since.
+      // systemd may have removed its limits since.
       if (size !== undefined) this.#launcher.limit(run, size);
     }
     await Promise.all(runs.map((run) => run.watchPersistently()));

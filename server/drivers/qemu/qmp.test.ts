@@ -10,12 +10,12 @@ import { QmpClient, QmpError, type QmpEvent } from './qmp.ts';
 const GREETING = '{"QMP": {"version": {}, "capabilities": []}}\n';
 let folder: string;
 let server: Server;
-/** The other side's reaction to a line; set by each test. */
+/** The reaction of the other side to a line; set by each test. */
 let reply: (socket: Socket, line: { execute: string; id: number }) => void;
 let greeting = GREETING;
 
 before(async () => {
-  // Longer than the path of a socket may be.
+  // Longer than the maximum path of a socket.
   folder = join(mkdtempSync(join(tmpdir(), 'cloudlet-qmp-')), 'x'.repeat(100));
   const { mkdirSync } = await import('node:fs');
   mkdirSync(folder);
@@ -41,7 +41,7 @@ const answer = (socket: Socket, id: number, value: string) =>
 const open = async (options = {}) => QmpClient.open(await connectIn(folder, 'qmp.sock'), options);
 const failure = (kind: string) => (error: unknown) => error instanceof QmpError && error.failure === kind;
 
-/** Answers the capabilities, and the rest by `others`. */
+/** Answers the capabilities, and everything else with `others`. */
 function behave(others: typeof reply): void {
   reply = (socket, line) => {
     if (line.execute === 'qmp_capabilities') answer(socket, line.id, '{}');

@@ -12,8 +12,8 @@ const TERMINATE_MS = 3000;
 const KILL_MS = 3000;
 
 /**
- * Resolves with what ended it, after `graceMs` and 12 s at most. Throws `internal_error` when even SIGKILL
- * did not: the process hangs in the kernel.
+ * Resolves with what ended it, after `graceMs` and 12 s at most. Throws `internal_error` if even SIGKILL did
+ * not end it: the process hangs in the kernel.
  */
 export async function stopRun(run: GuestRun, graceMs: number, signal?: AbortSignal): Promise<StopMethod> {
   run.isStopping = true;

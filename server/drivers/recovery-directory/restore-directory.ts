@@ -37,7 +37,7 @@ export class RestoreDirectory implements RestoreFolder {
   /** Folders. */
   readonly #made = new Set<string>();
 
-  /** Throws if `to` contains anything but an unfinished restore, and if that is another's. */
+  /** Throws if `to` contains anything but an unfinished restore of the same point. */
   static async open(to: string): Promise<RestoreDirectory> {
     const other = existsSync(to) ? otherOwnerOf(to) : null;
     if (other !== null) throw new Error(`${other.detail}: ${other.fix}`);

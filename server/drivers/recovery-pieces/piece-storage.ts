@@ -5,7 +5,7 @@ export interface PieceStorage {
   /** Reads of a piece before it counts as damaged: bytes may be altered on their way. */
   readonly readings: number;
   has(piece: string): boolean | Promise<boolean>;
-  /** Stores it completely or not at all; the length stored. `parts`: joined, the sealed piece. */
+  /** Stores it completely or not at all; returns the stored length. `parts`: joined, the sealed piece. */
   put(piece: string, parts: readonly Buffer[]): number | Promise<number>;
   /** The sealed piece, owned by the caller. Throws Damaged. */
   get(piece: string): Buffer | Promise<Buffer>;

@@ -19,7 +19,7 @@ class PieceWork {
   readonly #box: PieceBox;
   /** The name of a block of a hole. */
   readonly #hole: string;
-  /** Free ones; in use are at most `atOnce`. */
+  /** Free blocks; at most `atOnce` are in use. */
   readonly #blocks: Buffer[] = [];
   #blocksLeft: number;
   readonly #waiting: (() => void)[] = [];

@@ -15,7 +15,7 @@ import type { BucketLock } from './bucket-proof.ts';
 
 const DAY_MS = 86_400_000;
 
-/** A point outlives a restart of S3. */
+/** A recovery point survives a restart of S3. */
 const PATIENCE: S3Patience = { tries: 10, untilMs: 60_000 };
 /** A sealed piece has at most 4 MiB of content. */
 const MAX_PIECE_BYTES = 5 * 2 ** 20;

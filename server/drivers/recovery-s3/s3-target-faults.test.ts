@@ -1,4 +1,4 @@
-/** A recovery target in S3 that fails: for a moment, for good, or without an answer. */
+/** A recovery target in S3 that fails: temporarily, permanently, or without an answer. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { parseS3Url } from '../../config/s3-address.ts';

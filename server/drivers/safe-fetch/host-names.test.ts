@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { after, test } from 'node:test';
 import { HostNames } from './host-names.ts';
 
-/** A name server that answers for ok.test and says nothing of others. */
+/** A name server that answers for ok.test and does not answer for other names. */
 const server = createSocket('udp4', (question, from) => {
   if (!question.includes('\x02ok\x04test')) return;
   const end = question.indexOf(0, 12) + 5;
@@ -30,7 +30,7 @@ test('names whose server is silent hold up no other name, and no thread', async 
     }),
   );
   assert.deepEqual(await names.find('ok.test'), [{ address: '9.9.9.9', family: 4 }]);
-  // By the threads of the process, as the rest of it resolves names.
+  // In the threads of the process, as for its other names.
   await dns.lookup('localhost');
   await names.find('localhost');
   assert.equal(given, 0, 'a silent name was waited for');

@@ -1,4 +1,4 @@
-/** This host's own public addresses, in a network that the test makes. */
+/** Public addresses of this host, in a network that the test creates. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { notInstalled } from '../../../scripts/installed.ts';
 
 const CHILD = fileURLToPath(new URL('../../testing/own-host-child.ts', import.meta.url));
-/** An ordinary user becomes root of a user namespace for it. */
+/** An ordinary user becomes root in a user namespace for this. */
 const UNSHARE = ['--map-root-user', '--net', '--mount'];
 
 function cannotMakeNetworks(): string | false {

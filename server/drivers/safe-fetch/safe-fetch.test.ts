@@ -9,7 +9,7 @@ import { OutboundRefused, type OutboundRequest } from '../../platform/outbound.t
 import { mayReach, networkList } from './networks.ts';
 import { SafeFetch } from './safe-fetch.ts';
 
-/** A byte again and again, each long before anybody could call it silence. */
+/** One byte at a time, each long before the time-out for silence. */
 function drip(to: Writable, first: string): void {
   to.write(first);
   const timer = setInterval(() => to.write('a'), 20);
@@ -46,7 +46,7 @@ test('what the operator allows goes before all rules, and nothing else does', ()
   }
 });
 
-/** Says the same as long as it is heard. */
+/** Sends the same bytes as long as the client reads. */
 function flood(to: Writable, words: string): void {
   const piece = words.repeat(1000);
   const more = () => {

@@ -32,7 +32,7 @@ export interface SafeFetchDeps {
 }
 
 const STALL_MS = 30_000;
-/** Waited for the address of a name that is only checked. */
+/** Maximum wait for the address of a name that is only checked, ms. */
 const CHECK_MS = 2000;
 const SLOW_MS = 60_000;
 /** 1 KiB/s. */
@@ -41,7 +41,7 @@ const MAX_REDIRECTS = 5;
 const REDIRECTS = new Set([301, 302, 303, 307, 308]);
 const MAX_URL_LENGTH = 4096;
 const MAX_HEADER_BYTES = 32 * 1024;
-/** Responses 1xx before the final one: each costs time of the process, and the sender little. */
+/** Responses 1xx before the final one: each costs processor time here, and the sender little. */
 const MAX_INTERIM = 20;
 
 export class SafeFetch implements Outbound {

@@ -40,7 +40,9 @@ test('without root connections go by the proxy, and it says why', async () => {
   assert.match(direct.problem ?? '', /require root/);
 });
 
-/** Two listeners and their servers on its own network; prints who answers, and who it is asked by. */
+/**
+ * Two listeners and their servers in a separate network; prints who answers, and the address of the client.
+ */
 const SCRIPT = `
 import { spawnSync } from 'node:child_process';
 import { connect, createServer } from 'node:net';
@@ -70,7 +72,7 @@ const ask = async (port, from) => {
   socket.destroy();
   return said;
 };
-/** Asks until it is so: a route is in force a little later than the listener leads there. */
+/** Repeats until the answer is right: a route takes effect a little later than the listener. */
 const until = async (port, wish) => { while ((await ask(port)) !== wish) await sleep(200); };
 const many = async (count, port) => {
   const said = await Promise.all(Array.from({ length: count }, () => ask(port)));

@@ -172,9 +172,9 @@ interface Table {
 }
 
 /**
- * Replaces the table of that name in one step. New connections to a public port are led to its
- * server; others to a server are refused unless they are the proxy's. It remains when empty:
- * removing the last table of a host would end redirected connections.
+ * Replaces the table of that name in one step. New connections to a public port are redirected to its server;
+ * others to a server are refused unless they are the proxy's. It remains when empty: removing the last table
+ * of a host would end redirected connections.
  */
 export function tableOf({ table, routes, uid, comment }: Table): string {
   const to = `ip daddr ${LOOPBACK} tcp dport`;

@@ -5,7 +5,7 @@ import { noOwnNetwork, runInOwnNetwork } from '../../testing/own-network.ts';
 
 const HERE = (path: string) => JSON.stringify(fileURLToPath(new URL(path, import.meta.url)));
 
-/** A cloud whose listener leads to its own server that says its name. */
+/** A cloud whose listener leads to its own server, which answers with its name. */
 const CLOUD = `
 import { createServer } from 'node:net';
 import { ServerProxy } from ${HERE('./server-proxy.ts')};
@@ -20,7 +20,10 @@ await proxy.lead('x', Number(server));
 console.log('up');
 `;
 
-/** One of an earlier version: it has its directory locked, and a table named by the directory's path. */
+/**
+ * A cloud of an earlier version: it has locked its directory, and named a table after the path of the
+ * directory.
+ */
 const OLD = `
 import { createHash } from 'node:crypto';
 import { spawnSync } from 'node:child_process';

@@ -19,7 +19,7 @@ export interface RouteTable {
   readonly isAlive: boolean;
   /** The comment of the cloud that placed it; null: an earlier version left none. */
   readonly owner: string | null;
-  /** Public ports that it leads on. */
+  /** Public ports that it redirects. */
   readonly ports: readonly number[];
   /**
    * The route's cloud no longer runs, and its data directory is gone or belongs to another cloud: it will not
@@ -83,7 +83,7 @@ function judge(name: string, living: readonly LivingCloud[] | null): Verdict {
 }
 
 /**
- * The cloud of an older version holds no claim, but it listens at each port that its table leads on, and has
+ * The cloud of an older version holds no claim, but it listens at each port that its table redirects, and has
  * its data directory locked.
  */
 function judgeByPath(name: string, ports: readonly number[]): Verdict {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { LoginWatch, noEncryption, type Protocol } from './login-watch.ts';
 
-/** What was said after each piece. */
+/** The messages after each piece. */
 function said(protocol: Protocol, ...pieces: readonly Buffer[]): string[] {
   const watch = new LoginWatch(protocol);
   return pieces.map((piece) => watch.sees(piece));

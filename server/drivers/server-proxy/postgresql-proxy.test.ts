@@ -1,4 +1,4 @@
-/** A real server behind the proxy, and those who want to keep others out of it. */
+/** A real server behind the proxy, and clients that try to block others. */
 import assert from 'node:assert/strict';
 import { connect, type Socket } from 'node:net';
 import { describe, type TestContext, test } from 'node:test';
@@ -11,15 +11,15 @@ import { freePort } from '../server-port.ts';
 import { ServerProxy } from './server-proxy.ts';
 
 const SECRET = 'aaaaaaaaaaaaaaaaaaaaaaaa';
-/** None of those that rules lead past the proxy. */
+/** None of the routes that lead past the proxy. */
 const HOST = '127.0.0.2';
 const LISTENER = 'listener';
 const CROWD = 400;
-/** The most that a listener keeps. */
+/** The maximum of a listener. */
 const UNAUTHENTICATED = 256;
 const VERSION_3 = 0x0003_0000;
 
-/** A listener that leads nowhere yet, and the port of a server with a database. */
+/** A listener without a server yet, and the port of a server with a database. */
 async function withServer(t: TestContext) {
   const fixture = postgresqlFixture();
   const proxy = new ServerProxy({ wanted: () => {}, warn: () => {}, claim: testClaim() });
@@ -54,7 +54,7 @@ async function withServer(t: TestContext) {
   return { proxy, server, enter, crowd, database };
 }
 
-/** With which a client of PostgreSQL begins. */
+/** The first message of a PostgreSQL client. */
 function startUp(words: Readonly<Record<string, string>>): Buffer {
   const body = Buffer.from(`${Object.entries(words).flat().join('\0')}\0\0`);
   const head = Buffer.alloc(8);
@@ -89,7 +89,7 @@ describe('a server of PostgreSQL behind the proxy', { skip: noPostgresql }, () =
     for (const client of [before, among, late]) assert.equal(await answers(client), 1);
     const gone = () => half.filter(({ destroyed }) => destroyed).length;
     await eventually(() => gone() >= CROWD - UNAUTHENTICATED);
-    // The server ends the rest, as their time is over.
+    // The server ends the others at the end of their time.
     await eventually(() => gone() === CROWD);
     for (const client of [before, among, late]) {
       assert.equal(await answers(client), 1);

@@ -39,7 +39,7 @@ interface State {
 }
 
 export interface ProxyListenersDeps {
-  /** A connection waits at a listener that leads nowhere. */
+  /** A connection waits at a listener without a running server. */
   readonly wanted: (listener: string) => void;
   readonly dial?: Dial;
   /**
@@ -64,7 +64,7 @@ export class ProxyListeners {
     this.#timer = setInterval(() => this.#checkAll(), CHECK_MS);
   }
 
-  /** Does what the call says; see ServerProxy. */
+  /** Executes a call; see ServerProxy. */
   answer(call: ProxyCall): unknown {
     if (call.kind === 'open') return this.open(call.listener);
     if (call.kind === 'shut') return this.shut(call.name);

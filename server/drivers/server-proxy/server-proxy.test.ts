@@ -13,18 +13,18 @@ import { freePort } from '../server-port.ts';
 import { PROTOCOLS, type Protocol } from './login-watch.ts';
 import { ServerProxy } from './server-proxy.ts';
 
-/** None of those that rules lead past the proxy. */
+/** None of the routes that lead past the proxy. */
 const HOST = '127.0.0.2';
 const LISTENER = 'listener';
 const MANY = 50;
-/** The most that a listener keeps. */
+/** The maximum of a listener. */
 const UNAUTHENTICATED = 256;
 let nextPort = 20_000 + (process.pid % 10_000);
 
 interface Fixture {
   readonly proxy: ServerProxy;
   readonly port: number;
-  /** Names of listeners at which somebody waited. */
+  /** Names of listeners at which a client waited. */
   readonly wanted: string[];
   readonly warnings: string[];
   client(): Socket;
@@ -77,7 +77,7 @@ function stop(server: Server, sockets: readonly Socket[]): void {
 
 const echo = (socket: Socket) => void socket.pipe(socket);
 
-/** Greets, and takes any answer as a log-in; then it is an echo. */
+/** Greets, and accepts any answer as a log-in; then it echoes. */
 function mysqlLike(socket: Socket): void {
   socket.write(Buffer.of(2, 0, 0, 0, 10, 49));
   socket.once('data', () => {
@@ -132,7 +132,7 @@ test('a server that died and is back elsewhere gets those who came meanwhile', a
   await proxy.lead(LISTENER, port);
   const answers = Promise.all(Array.from({ length: MANY }, client).map((each) => answer(each, 'words')));
   await eventually(async () => (await proxy.figures(LISTENER)).waiting === MANY && wanted.length > 0);
-  // Again while it is not back; then for good.
+  // Again while it is not back; then permanently.
   await proxy.lead(LISTENER, port);
   await eventually(async () => (await proxy.figures(LISTENER)).waiting === MANY);
   await proxy.lead(LISTENER, await listening(t, echo));
@@ -201,7 +201,7 @@ test('a reader that is slow holds up its server, and nothing in between fills up
   await proxy.lead(LISTENER, port);
   const reader = client();
   reader.write('words');
-  // Until somebody holds it up: it gives no more for a while.
+  // Until it is paused: it then sends nothing for a while.
   let last = -1;
   await eventually(async () => {
     const before = last;
@@ -209,7 +209,7 @@ test('a reader that is slow holds up its server, and nothing in between fills up
     await sleep(300);
     return last > 0 && given === last && last === before;
   });
-  // Only what the system keeps for two connections.
+  // Only the buffers of the system for two connections.
   assert.ok(given < pieces / 2, `${given} pieces were taken`);
   let length = 0;
   for await (const bytes of reader) length += bytes.length;
@@ -312,7 +312,7 @@ test('a thread that dies is replaced: the same listeners, leading where they led
   const threads: Worker[] = [];
   const note = (thread: Worker) => void threads.push(thread);
   process.on('worker', note);
-  // Neither a thread nor a wait for the next one keeps a process.
+  // Neither a thread nor the wait for the next one keeps a process alive.
   const alive = setInterval(() => {}, 1000);
   t.after(() => {
     process.off('worker', note);
@@ -324,7 +324,7 @@ test('a thread that dies is replaced: the same listeners, leading where they led
   await answer(before, 'words');
   const over = closed(before);
   await threads[0]?.terminate();
-  // Asked while there is no thread.
+  // Requested while there is no thread.
   await Promise.all([proxy.lead(LISTENER, await listening(t, echo)), over]);
   const again = () => {
     const each = client();

@@ -33,7 +33,7 @@ export interface ListenerFigures {
 }
 
 export interface ServerProxyDeps {
-  /** A connection waits at a listener that leads nowhere: called at once, then every second. */
+  /** A connection waits at a listener without a running server: called at once, then every second. */
   readonly wanted: (listener: string) => void;
   readonly warn: (text: string) => void;
   /** Distinguishes our nftables rules from those of other clouds on this host. */
@@ -80,7 +80,7 @@ export class ServerProxy {
   readonly #asked = new Map<number, PromiseWithResolvers<unknown>>();
   #thread: Worker | null = null;
   #startedAt = 0;
-  /** Threads that ended soon, in a row. */
+  /** Consecutive threads that ended early. */
   #failures = 0;
   #lastId = 0;
   #isClosed = false;

@@ -6,7 +6,7 @@ import { noDevices } from '../../../testing/kvm-hosts.ts';
 import { testUidBase } from '../../../testing/own-ground.ts';
 import { TAP_FD, withTap } from '../arguments.ts';
 
-/** A host where only root may open the device of all taps, as it is without udev, with one tap of root's. */
+/** A host where only root may open the device of all taps, as without udev, with one tap of root. */
 const HOST = `set -e
 mount -t tmpfs none /dev/net; mknod -m 600 /dev/net/tun c 10 200
 ip tuntap add dev clt1 mode tap user 0

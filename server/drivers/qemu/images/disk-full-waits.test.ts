@@ -76,7 +76,7 @@ describe('guests on a disk that is nearly full', { skip: noQemu }, () => {
     await update();
     assert.deepEqual(waiting(), ['disk_full', null]);
     assert.ok(hypervisor.waits.isScarce);
-    // Neither a sample nor a look while it is tight lets it go on.
+    // Neither a sample nor a check while the disk is nearly full lets it continue.
     await hypervisor.sample(ids[0] ?? '');
     disk.room = 'tight';
     await update();
@@ -85,7 +85,7 @@ describe('guests on a disk that is nearly full', { skip: noQemu }, () => {
     grow(ids[1], 2);
     await update();
     assert.deepEqual(waiting(), ['disk_full', null]);
-    // Grown half as much, it waits too; guests of one owner count together.
+    // Grown half as much, it waits too; guests of one owner are counted together.
     grow(ids[1], 4);
     await update();
     assert.deepEqual(waiting(), ['disk_full', 'disk_full']);
@@ -123,7 +123,7 @@ describe('guests on a disk that is nearly full', { skip: noQemu }, () => {
     set(true, true);
     await hypervisor.waits.update();
     assert.deepEqual(waiting(), ['disk_full', 'disk_full']);
-    // A paused guest is stopped all the same, and then forgotten.
+    // A paused guest can still be stopped, and is then forgotten.
     await hypervisor.stop(ids[1] ?? '', { graceMs: 5000 });
     await hypervisor.waits.update();
     assert.deepEqual(waiting(), ['disk_full', null]);

@@ -9,7 +9,7 @@ import { descriptionOf, mapOf } from './disk-map.ts';
 
 const { problem } = await findFilter();
 const skip = problem === '' ? false : problem;
-/** Says of itself, in JSON, whether it has a filter and may gain rights, and which file descriptor 3 is. */
+/** Reports, in JSON, whether it has a filter and may gain rights, and the file at descriptor 3. */
 const TOOL = `#!/bin/sh
 value() { sed -n "s/^$1:[^0-9]*//p" /proc/self/status; }
 said='{"seccomp":'$(value Seccomp)',"noNewPrivs":'$(value NoNewPrivs)',"file":"'$(readlink /proc/$$/fd/3)'"}'

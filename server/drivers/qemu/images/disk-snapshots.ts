@@ -123,7 +123,7 @@ export class DiskSnapshots implements GuestSnapshots {
     const to = await fs.promises.open(path, 'wx', 0o600);
     try {
       await to.truncate(size);
-      // Each byte of the file as it lies, also of a qcow2 file.
+      // Copies the file byte by byte, also a qcow2 file.
       for (const { zero, offset, length } of await mapOf(qemuImg, { fd: from, format: 'raw', uid: null })) {
         if (!zero) await copyRange(from, to, { offset, length });
       }

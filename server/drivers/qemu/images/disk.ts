@@ -90,8 +90,8 @@ export interface GrowOptions {
 }
 
 /**
- * Grows the disk of a guest that does not run, unless it has that size. Killed in between, it has the size
- * before or after: the last write is the one that sets the size.
+ * Grows the disk of a guest that does not run, unless it has that size. If Cloudlet is killed in between, the
+ * disk has either the old or the new size: the last write is the one that sets the size.
  */
 export async function growDisk(folder: string, { format, diskGb, owner, qemuImg }: GrowOptions) {
   const name = format === 'raw' ? FILES.rawDisk : FILES.qcow2Disk;
@@ -119,7 +119,10 @@ export async function growDisk(folder: string, { format, diskGb, owner, qemuImg 
 /** Where the header of a qcow2 file has its virtual size. */
 const QCOW2_SIZE = 24;
 
-/** The size that a guest sees, bytes. Refuses an image that names other files, for those would be ours. */
+/**
+ * The size that a guest sees, bytes. Refuses an image that names other files, because those would be
+ * Cloudlet's.
+ */
 export function virtualBytes(path: string, format: 'raw' | 'qcow2'): number {
   if (format === 'raw') return fs.statSync(path).size;
   const header = Buffer.alloc(104);

@@ -12,7 +12,7 @@ import { HEADER_BYTES, ImageRefused, type RecognizedImage, recognizeImage } from
 const GIB = 2 ** 30;
 const FILE_BYTES = 4 * 65_536;
 
-/** A plain qcow2 of version 3, 1 GiB, with 64 KiB clusters, as its own tools write it. */
+/** A plain qcow2 of version 3, 1 GiB, with 64 KiB clusters, as written by QEMU's tools. */
 function header(change: (bytes: Buffer) => void = () => {}): Buffer {
   const bytes = Buffer.alloc(65_536);
   bytes.write('QFI\xfb', 'latin1');
@@ -184,7 +184,7 @@ test('what the real tools write is taken or refused as it should be', { skip: no
     const convert = ['convert', '-c', '-f', 'raw', '-O', 'qcow2', 'disk.raw', 'packed'];
     assert.equal(inspect('packed', ...convert).virtualBytes, testGuestDisk().length);
     assert.throws(() => create('apart', 'data_file=data'), /another file/);
-    // Not LUKS: for that, qemu-img times the processor first, which fails on some hosts.
+    // Not LUKS: for LUKS, qemu-img first measures the processor, which fails on some hosts.
     const secret = ['--object', 'secret,id=s,data=abc', '-o', 'encrypt.format=aes,encrypt.key-secret=s'];
     assert.throws(
       () => inspect('locked', 'create', '-q', '-f', 'qcow2', ...secret, 'locked', '1G'),

@@ -15,7 +15,7 @@ import { findIsolation } from '../../host-process/isolation.ts';
 import { ImageLibrary, type ImageLibraryDeps } from './image-library.ts';
 
 const GIB = 2 ** 30;
-/** Used by no cloud that may run here. */
+/** Not used by any cloud that may run here. */
 const UID = 2_100_000_000;
 
 describe('ImageLibrary', { skip: noQemu }, () => {
@@ -23,7 +23,7 @@ describe('ImageLibrary', { skip: noQemu }, () => {
   let imageId: string;
   before(() => {
     root = fs.mkdtempSync(join(tmpdir(), 'cloudlet-library-'));
-    // Others can reach nothing in here.
+    // Other users cannot access anything in here.
     fs.chmodSync(root, 0o700);
   });
   beforeEach(() => {
@@ -47,7 +47,7 @@ describe('ImageLibrary', { skip: noQemu }, () => {
     await staged.close();
     return images;
   }
-  /** Stands in for the converter: what one does that was taken over by its input. */
+  /** Stands in for a converter that was taken over by its input. */
   function program(script: string): Partial<ImageLibraryDeps> {
     const path = join(tmpdir(), `cloudlet-converter-${process.pid}-${imageId}`);
     fs.writeFileSync(path, `#!/bin/sh\n${script}\n`, { mode: 0o755 });
@@ -73,13 +73,13 @@ describe('ImageLibrary', { skip: noQemu }, () => {
   });
 
   test('the converter has no powers, nothing of our environment, and limits', async () => {
-    // It fails in the end, saying in one line what it is.
+    // It finally fails, with one line about its own rights.
     const script = `exec > words; grep -E '^(Uid|CapEff|NoNewPrivs)' /proc/self/status
       env | cut -d= -f1 | sort; ulimit -d; ulimit -t; ulimit -c
       grep -c : /proc/net/dev; cat /proc/net/unix | wc -l
       tr -s '\\t\\n' '  ' < words >&2; exit 1`;
     const images = await stage(testGuestDisk(), library(program(script)));
-    // Not every host lets ordinary users have namespaces.
+    // Some hosts do not let ordinary users create namespaces.
     const networks = (await findIsolation(noUsers === null)).hasNoNetwork ? '1 1' : '\\d+ \\d+';
     const words = new RegExp(`NoNewPrivs: 1 PWD 2097152 3600 0 ${networks} ?$`);
     const user = new RegExp(`Uid: ${UID} ${UID} ${UID} ${UID} CapEff: 0+ NoNewPrivs: 1 `);

@@ -72,7 +72,7 @@ test('the private device is told its address and its name server, after the othe
   );
 });
 
-/** By their whole paths: PATH is what the program under test finds. */
+/** By absolute paths: PATH is for the programs that the code under test finds. */
 const SHELLS = ['/bin/sh', '/bin/bash'].filter((path) => existsSync(path));
 const run = promisify(execFile);
 
@@ -81,7 +81,7 @@ const realPathOf = (name: string) => {
   return found ?? execFileSync('which', [name], { encoding: 'utf8' }).trim();
 };
 
-/** What a guest with a private network does at each boot. */
+/** The work of a guest with a private network at each boot. */
 function bootcmdOf(plain: ReturnType<typeof testSpec>): string {
   const privateLink = { mac: '56:54:00:00:00:01', address: '10.80.0.1/11', resolver: '10.64.0.1' };
   const vendor = seedFiles({ ...plain, network: { ...plain.network, privateLink } })['vendor-data'];
