@@ -21,7 +21,7 @@ import { operationRoutes } from './routes/operation-routes.ts';
 let fixture: AccountFixture;
 let app: ReturnType<typeof createEdge>;
 let key = '';
-/** What the one route does next. */
+/** The next action of the only route. */
 let work: (address: () => string) => Promise<object>;
 const addresses: string[] = [];
 

@@ -11,7 +11,7 @@ const socket = {};
 const request = (headers: IncomingHttpHeaders, method = 'POST') =>
   ({ headers, method, socket }) as unknown as IncomingMessage;
 
-/** Answers with what it was asked, so that the test sees which credential counted. */
+/** Answers with the request, so that the test sees which credential was used. */
 const accounts = {
   authenticate: (asked: { apiKey?: string; session?: SentSession }) => ({
     ...NOBODY,

@@ -1,7 +1,4 @@
-/**
- * The bounds of every door: the reserve of connections, the limit of guesses and requests, the bound of
- * responses that are not read.
- */
+/** The limits of every protocol: reserved connections, rate limits, and the limit of unread responses. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
@@ -26,12 +23,12 @@ import { defineRoute } from './route.ts';
 const MIB = 2 ** 20;
 /** More than the buffers of a connection hold. */
 const LARGE_BYTES = 24 * MIB;
-/** Room for two large responses of an account, and not for three. */
+/** Room for two large responses of an account, but not for three. */
 const UNREAD_MB = 60;
 const BUCKETS = 1000;
 const LIMIT = 20;
 
-/** Credentials are the number of their account; 0 is wrong. */
+/** Credentials are the number of their account; 0 is invalid. */
 function accountOf(credential: string | undefined, code: 'invalid_api_key' | 'invalid_database_password') {
   const accountId = Number(credential?.replace(/\D/g, ''));
   if (accountId > 0) return { ...NOBODY, accountId, via: 'key' as const, credentialId: `key-${accountId}` };
@@ -62,7 +59,7 @@ const routes = [
   }),
 ];
 
-/** Long enough that the list of all is a large response. */
+/** Long enough that the complete list is a large response. */
 async function* buckets() {
   const region = 'r'.repeat(LARGE_BYTES / BUCKETS);
   for (let i = 0; i < BUCKETS; i++) yield { row: { name: `b${i}`, created_at: EXAMPLE_MS, region } };
@@ -157,7 +154,7 @@ type Clouds = Awaited<ReturnType<typeof open>>;
 interface DoorCase {
   readonly name: string;
   readonly origin: 'api' | 'data';
-  /** A request of an account; 0: with a wrong credential, or for what is not there. */
+  /** A request of an account; 0: with an invalid credential, or for something that does not exist. */
   readonly head: (account: number) => string;
   readonly wrong: number;
   readonly limited: number;
@@ -222,7 +219,7 @@ const HRANA_SOCKET = {
   head: () => `GET /db/ HTTP/1.1\r\nHost: localhost\r\n${UPGRADE}Sec-WebSocket-Protocol: hrana3\r\n\r\n`,
 } as const;
 
-/** Sends, and reads no more than how the response begins. `rest`: what came with its head. */
+/** Sends, and reads no further than the start of the response. `rest`: the bytes that came with its head. */
 async function ask({ dial }: Clouds, { origin, head }: Pick<DoorCase, 'origin' | 'head'>, account: number) {
   const socket = await dial(origin);
   socket.write(head(account));
@@ -240,7 +237,7 @@ function frame(text: string): Buffer {
   return Buffer.concat([Buffer.from([0x81, 0x80 + text.length, 0, 0, 0, 0]), Buffer.from(text)]);
 }
 
-/** The code of the first frame, if that closes the connection. */
+/** The code of the first frame if it closes the connection. */
 async function closeCode({ socket, rest }: Pick<Asked, 'socket' | 'rest'>): Promise<number> {
   let bytes = rest;
   socket.on('data', (piece: Buffer) => {
@@ -249,7 +246,7 @@ async function closeCode({ socket, rest }: Pick<Asked, 'socket' | 'rest'>): Prom
   socket.resume();
   const begins = (at: number) => bytes.length >= at + 4;
   await eventually(() => begins(0));
-  // The answer to a hello is before it.
+  // The answer to a hello comes first.
   while (bytes[0] === 0x81 && bytes.length >= 2 + (bytes[1] ?? 0))
     bytes = bytes.subarray(2 + (bytes[1] ?? 0));
   await eventually(() => begins(0));

@@ -22,7 +22,7 @@ import { serveUpgrades } from './connections/upgrades.ts';
 import { TrustedProxies } from './exchange.ts';
 import { NamedMachines } from './named-machines.ts';
 
-/** The web server of a machine: tells what it got. */
+/** The web server of a machine: returns the received request. */
 const machine = createServer((request, response) => {
   if (request.url === '/slow') return;
   if (request.url === '/cut') {
@@ -47,7 +47,7 @@ new WebSocketServer({ server: machine }).on('connection', (socket) => {
   socket.on('message', (data, isBinary) => socket.send(data, { binary: isBinary }));
 });
 
-/** A machine that says what it likes, byte by byte, and keeps what it hears. */
+/** A machine that sends arbitrary bytes, and records its input. */
 let said = '';
 let heard = '';
 const rawMachine = createTcpServer((socket) => {
@@ -254,7 +254,7 @@ test('WebSockets pass both ways, and are refused where nothing runs', async () =
   assert.deepEqual([response.statusCode, dialed], [200, before]);
 });
 
-/** What a proxy before us gets that sends `requests` one after the other on one connection. */
+/** The responses to a proxy before us that sends `requests` one after the other on one connection. */
 async function asProxy(...requests: readonly string[]): Promise<string> {
   const socket = connect({ port: portOf(front), host: '127.0.0.1', allowHalfOpen: true });
   socket.on('error', () => {});

@@ -4,12 +4,12 @@ import { declaredRoutes } from '../cloud/edges.ts';
 import { auditRuleOf } from './audited.ts';
 import { asksForPassword, type Route } from './route.ts';
 
-/** Members of answers that are secrets. */
+/** Secret members of answers. */
 const SECRETS = [
   ...['api_key', 'secret_access_key', 'session_token', 'secret', 'previous_secret', 'recovery_key'],
   'password',
 ];
-/** Calls whose answers have such a member, and why a session need not give its password again. */
+/** Calls whose answers have such a member, and why a session does not need to repeat its password. */
 const LEFT: Readonly<Record<string, string>> = {
   createDatabase: 'opens only the new database',
   createWebhook: 'signs only for the new webhook',

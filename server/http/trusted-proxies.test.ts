@@ -13,7 +13,7 @@ test('the address is the last that no trusted proxy has', () => {
   const forwarded = (text: string) => ({ 'x-forwarded-for': text });
   for (const [peer, text, address] of [
     ['192.0.2.1', '', '192.0.2.1'],
-    // Anyone can send the header.
+    // Any client can send the header.
     ['192.0.2.1', '198.51.100.9', '192.0.2.1'],
     ['10.1.2.3', '198.51.100.9', '198.51.100.9'],
     ['::ffff:10.1.2.3', '198.51.100.9', '198.51.100.9'],

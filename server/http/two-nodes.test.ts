@@ -27,7 +27,7 @@ type Edge = ReturnType<typeof createEdge>;
 let fixture: AccountFixture;
 let nodes: Edge[];
 let key = '';
-/** Resolves once both nodes are about to commit, so that neither finds the record of the other before. */
+/** Resolves once both nodes are about to commit, so that neither finds the record of the other earlier. */
 let meet: () => Promise<void> = async () => {};
 
 function bothMeet(): void {
@@ -40,7 +40,7 @@ function bothMeet(): void {
   };
 }
 
-/** A name of which there is one, as of a bucket. */
+/** A unique name, like that of a bucket. */
 async function makeNamed(call: Call) {
   await meet();
   const row = { sql: 'INSERT INTO settings (name, value) VALUES (?, ?)', params: [call.body.name, ''] };
@@ -50,7 +50,7 @@ async function makeNamed(call: Call) {
   });
 }
 
-/** An effect that nothing but the record of the response refuses, as an upload over an upload. */
+/** An effect that only the record of the response refuses, such as an upload over an upload. */
 async function countUp(call: Call) {
   await meet();
   const sql = `INSERT INTO settings (name, value) VALUES (?, '1')
@@ -61,7 +61,7 @@ async function countUp(call: Call) {
   });
 }
 
-/** Work with no commit of its own. */
+/** Work without its own commit. */
 async function work({ body }: Call) {
   await meet();
   return { name: body.name, made: Math.random() };

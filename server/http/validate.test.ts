@@ -13,7 +13,7 @@ const body = bodyCheck(
   }),
 );
 
-/** The fields that `check` complains of. */
+/** The fields that `check` rejects. */
 function fieldsOf(check: () => unknown): string[] {
   try {
     check();

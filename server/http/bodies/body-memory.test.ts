@@ -40,7 +40,7 @@ test('what is released can be had again, once', () => {
   memory.hold(2).add(100);
 });
 
-/** A memory, and bodies that are noted when they are cut. */
+/** A memory limit, and bodies that record when they are cut. */
 function arriving(maxBytes: number) {
   const clock = new FakeClock();
   const memory = new BodyMemory(maxBytes, clock);

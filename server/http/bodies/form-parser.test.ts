@@ -13,7 +13,7 @@ interface ReadPart {
   ended: boolean;
 }
 
-/** What our parser makes of a body that comes in `pieces`. */
+/** The result of our parser for a body that arrives in `pieces`. */
 function parse(pieces: Iterable<Buffer>, boundary = BOUNDARY): { parts: ReadPart[]; hasEnded: boolean } {
   const parts: ReadPart[] = [];
   const last = () => parts.at(-1) ?? assert.fail('bytes before the first part');
@@ -35,7 +35,7 @@ function parse(pieces: Iterable<Buffer>, boundary = BOUNDARY): { parts: ReadPart
   return { parts, hasEnded: parser.hasEnded };
 }
 
-/** The same by the library that many servers use; it names files by their last folder and defaults types. */
+/** The same with a widely used library; it shortens file names to the last folder and has default types. */
 function parseWithBusboy(body: Buffer): Promise<{ name: string; fileName?: string; bytes: Buffer }[]> {
   return new Promise((resolve, reject) => {
     const parts: { name: string; fileName?: string; bytes: Buffer }[] = [];
@@ -92,7 +92,7 @@ test('@fastify/busboy reads the same parts out of the same forms', async () => {
       const { parts, hasEnded } = parse(cut(body, sizes));
       assert.ok(hasEnded && parts.every(({ ended }) => ended));
       const theirs = await parseWithBusboy(body);
-      // Busboy tells of files at once and of fields when they end: the order differs.
+      // Busboy reports files at once and fields when they end: the order differs.
       const sorted = (list: { name: string; fileName?: string | undefined; bytes: Buffer }[]) =>
         list.map(({ name, fileName, bytes }) => [name, fileName, bytes.toString('hex')].join('|')).sort();
       assert.deepEqual(

@@ -13,7 +13,7 @@ const TYPE = 'multipart/form-data; boundary=limit';
 interface Part {
   readonly name: string;
   readonly value: string | Buffer;
-  /** Makes it a file. */
+  /** Makes the field a file. */
   readonly fileName?: string;
   readonly type?: string;
 }
@@ -28,7 +28,7 @@ function formOf(parts: readonly Part[]): Buffer {
   return Buffer.concat([...pieces, Buffer.from('--limit--\r\n')]);
 }
 
-/** A body that comes in `pieces`; `complete` as Node sets it when all of it has. */
+/** A body that arrives in `pieces`; `complete` as set by Node once it is complete. */
 function request(pieces: Iterable<Uint8Array>, { type = TYPE, cut = false } = {}): IncomingMessage {
   const body = Object.assign(new PassThrough(), { headers: { 'content-type': type }, complete: false });
   const send = async () => {
@@ -49,7 +49,7 @@ async function turnUntil(done: () => boolean): Promise<void> {
   for (let i = 0; i < 10_000 && !done(); i++) await turn();
 }
 
-/** Keeps the bytes of the file, copied as the contract says. */
+/** Keeps the bytes of the file, copied as the contract requires. */
 function collect(): { target: FileTarget; bytes: () => Buffer } {
   const seen: Buffer[] = [];
   const write = (chunk: Uint8Array) => {
@@ -213,7 +213,7 @@ test('what the target asked for may fail when the form is refused at once', asyn
     Buffer.from('\r\nno header\r\n\r\n'),
   ]);
   await assert.rejects(readForm(request([form]), { write }), { code: 'invalid_multipart' });
-  // A rejection that nobody handles would fail this test.
+  // An unhandled rejection would fail this test.
   await turn();
   await turn();
   assert.equal(asked, 1);

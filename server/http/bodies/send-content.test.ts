@@ -41,7 +41,7 @@ const streamed: SentContent = {
 let app: FastifyInstance;
 
 let content = base;
-/** How the last response ended. */
+/** The end of the last response. */
 let handled = Promise.withResolvers<void>();
 handled.promise.catch(() => {});
 /** Settled by /when-gone. */

@@ -10,7 +10,7 @@ import { streamList } from '../response.ts';
 interface Served {
   readonly port: number;
   readonly url: string;
-  /** Settles as streamList does. */
+  /** Settles like streamList. */
   readonly finished: Promise<unknown>;
 }
 
@@ -80,7 +80,7 @@ test('an error later cuts the connection: a broken list never looks whole', asyn
   });
 });
 
-/** Counts what was asked of it, and tells when it was closed. */
+/** Counts the requests to it, and reports when it was closed. */
 function endless(pause: () => Promise<void>) {
   const state = { given: 0, closed: false };
   const entries = (async function* () {

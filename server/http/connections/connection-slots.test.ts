@@ -19,7 +19,7 @@ function open(given: Partial<SlotDeps> = {}) {
       return at < 0 ? undefined : slow.splice(at, 1)[0];
     },
   });
-  /** A connection from `remoteAddress`, and what came of it. */
+  /** A connection from `remoteAddress`, and its outcome. */
   const enter = (remoteAddress: string, name = '') => {
     const socket = { remoteAddress } as Socket;
     names.set(socket, name);
@@ -159,7 +159,7 @@ test('callers of a trusted proxy get slots of an address that only sends, and th
   clock.advance(1000);
   assert.equal(enter(proxy).slot.kind, 'ordinary');
   assert.deepEqual(closed, [{ name: 'a1', wasUsed: false }]);
-  // Nobody has clearly more than one now.
+  // No account clearly has more than one now.
   clock.advance(1000);
   const last = enter(proxy);
   slots.busy(last.socket);

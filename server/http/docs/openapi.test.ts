@@ -9,7 +9,7 @@ import { errorsOf, openApi, renderOpenApi } from './openapi.ts';
 
 const routes = declaredRoutes();
 const document = openApi(routes, { version: VERSION });
-/** As a reader of the file sees it: plain JSON. */
+/** As seen by a reader of the file: plain JSON. */
 const json = JSON.parse(renderOpenApi(document));
 
 interface Operation {
@@ -42,7 +42,7 @@ function codesOf({ responses }: Operation, status: number): string[] {
   return codes.filter((code) => ERRORS[code as keyof typeof ERRORS]?.http === status);
 }
 
-/** Every object in the document, whatever it stands for. */
+/** Every object in the document, of any kind. */
 function* nodes(value: unknown): Generator<Record<string, unknown>> {
   if (typeof value !== 'object' || value === null) return;
   if (!Array.isArray(value)) yield value as Record<string, unknown>;

@@ -5,7 +5,7 @@ import type { AppError } from '../../platform/errors.ts';
 import { type TSchema, Type } from '../../platform/json/json-schema.ts';
 import { bodyCheck } from '../validate.ts';
 
-/** What is said of a member of this schema that has this value. */
+/** The description of a member of this schema with this value. */
 function said(schema: TSchema, value: unknown): string | undefined {
   try {
     bodyCheck(Type.Object({ it: schema }))({ it: value });

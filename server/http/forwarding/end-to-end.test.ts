@@ -1,4 +1,4 @@
-/** What of a request reaches the next server, byte by byte: it must be one request there, too. */
+/** The part of a request that reaches the next server, byte by byte: it must be one request there, too. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
@@ -20,7 +20,7 @@ async function listening(t: TestContext, server: Server | NetServer): Promise<st
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-/** A node that passes all on, and the requests that arrive at its host. */
+/** A node that forwards everything, and the requests that arrive at its host. */
 async function openPair(t: TestContext) {
   const arrived: { method: string | undefined; url: string | undefined; body: string }[] = [];
   const host = createServer(async (request, response) => {

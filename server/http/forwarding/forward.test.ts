@@ -1,4 +1,4 @@
-/** Two nodes of a cluster by their edges alone: what one passes on, and what the host makes of it. */
+/** The edges of two nodes of a cluster: the requests that one forwards, and their handling at the host. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { request as requestOf } from 'node:http';
@@ -198,7 +198,7 @@ test('what the data origin has of databases comes by the API of the host', async
   );
 });
 
-/** Of the refusal. */
+/** For the refusal. */
 async function statusOf(socket: WebSocket): Promise<number> {
   socket.on('error', () => {});
   const [, response] = await once(socket, 'unexpected-response');

@@ -4,11 +4,11 @@ import { test } from 'node:test';
 import * as ws from 'ws';
 import { closeFrame, FrameEdges } from './frame-edges.ts';
 
-/** Without types of its own. */
+/** It has no types. */
 // biome-ignore lint/suspicious/noExplicitAny: as above
 const { Receiver, Sender } = ws as any;
 
-/** What ws sends as a server for these messages. */
+/** The bytes that ws, as a server, sends for these messages. */
 async function framesOf(...messages: readonly Buffer[]): Promise<Buffer> {
   const sent: Buffer[] = [];
   const wire = new Duplex({

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { declaredRoutes } from '../../cloud/edges.ts';
 
-/** Calls about machines, databases and recovery that any node answers, from rows alone. */
+/** Calls about machines, databases and recovery that every node answers from rows alone. */
 const FROM_ROWS: Readonly<Record<string, string>> = {
   listImages: 'rows of images',
   adminListImages: 'rows of images',

@@ -1,8 +1,8 @@
 /**
- * A request that a node forwards to another carries its caller in a header signed with the cluster
- * secret, which lies sealed in the metadata. The signature covers method and path. A header is
- * valid once, at the one process that it names, and until the process that wrote it has ended, so a
- * stolen header is worthless. The nodes' clocks may differ, so the header contains no time.
+ * A request that a node forwards to another carries its caller in a header signed with the cluster secret,
+ * which is stored sealed in the metadata. The signature covers method and path. A header is valid once, at
+ * the one process that it names, and until the process that wrote it has ended, so a stolen header is
+ * worthless. The nodes' clocks may differ, so the header contains no time.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';

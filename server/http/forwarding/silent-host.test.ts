@@ -1,4 +1,4 @@
-/** A host that is silent or stands still, and connections to its ports, as another node passes them on. */
+/** A host that is silent or stands still, and connections to its ports that another node forwards. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { request as requestOf } from 'node:http';
@@ -37,7 +37,7 @@ test('a host whose heartbeats are late is asked, and used while it responds', as
   assert.deepEqual(await (await act(front.api)).json(), { by: 'host' });
   const socket = await front.connect(25_432, '192.0.2.7');
   assert.equal(String(Buffer.concat(await socket.toArray())), '25432 from 192.0.2.7\n');
-  // Longer than two checks of calls under way.
+  // Longer than two checks of calls in progress.
   await new Promise((resolve) => setTimeout(resolve, 1500));
   assert.equal(isCut, false);
   waiting.abort();

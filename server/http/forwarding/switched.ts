@@ -22,7 +22,7 @@ export interface Ending {
 /** Time for a client to read the last frame. */
 const CLOSE_MS = 5000;
 
-/** `ending` is asked once the host's connection is gone without its own last frame. */
+/** `ending` is called if the host's connection ends without a close frame of its own. */
 export function join({ client, head }: Upgraded, switched: Switched, ending: () => Ending): void {
   const { answer, host, hostHead } = switched;
   const fields = pairs(answer.rawHeaders).map((pair) => pair.join(': '));

@@ -12,7 +12,7 @@ test('routes with limits of their own are routes that there are', () => {
     [...routeLimiters.keys()].filter((name) => !names.has(name)),
     [],
   );
-  // Looking at an invitation and using it are guesses of the same secret.
+  // Looking at an invitation and using it count as guesses of the same secret.
   assert.equal(routeLimiters.get('join'), routeLimiters.get('showInvitation'));
 });
 

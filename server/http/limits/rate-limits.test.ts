@@ -9,7 +9,7 @@ import { CallerLimits, type RateLimit, RateLimiter } from './rate-limits.ts';
 function open(limit: Partial<RateLimit> = {}) {
   const clock = new FakeClock(1_000_000_500);
   const limiter = new RateLimiter({ name: 'requests', requests: 5, windowSeconds: 10, ...limit }, clock);
-  /** The headers of one request, and how it was refused. */
+  /** The headers of one request, and its refusal. */
   const take = (caller = 'a') => {
     const headers: Record<string, string> = {};
     try {
@@ -111,7 +111,7 @@ test('an account has a limit over all its credentials, which is reported only wh
   assert.throws(() => take(key('c')), /limit "account"/);
   take(key('d', 2));
   for (let i = 0; i < 10; i++) take(OPERATOR);
-  // One host has all of a /64; a /24 is many.
+  // One host has an entire /64; a /24 is many hosts.
   for (let i = 0; i < 3; i++) take(NOBODY, `2001:db8::${i}`);
   assert.throws(() => take(NOBODY, '2001:db8::9'), /limit "requests"/);
   take(NOBODY, '2001:db8:0:1::1');

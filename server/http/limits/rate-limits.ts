@@ -17,7 +17,7 @@ interface Bucket {
   updatedAt: number;
 }
 
-/** Maximum callers kept; beyond, the oldest is dropped, which only ever grants tokens. */
+/** Maximum callers kept; above it, the oldest is dropped, which only grants it additional tokens. */
 const MAX_BUCKETS = 100_000;
 
 /** Tolerance for rounding: a caller who waited for Retry-After must find a token. */
