@@ -14,7 +14,7 @@ export const POINT_STATES = [
   'deleting',
 ] as const;
 export type PointState = (typeof POINT_STATES)[number];
-/** Public state: `partial` for a sound point with gaps. */
+/** Public state: `partial` for an intact point with gaps. */
 export type ShownState = PointState | 'partial';
 
 export interface PointRow {

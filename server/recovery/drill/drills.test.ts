@@ -1,4 +1,4 @@
-/** When drills begin by themselves: of real rows, with a ground that says what the test wants. */
+/** The start of scheduled drills: with real rows, and a ground that returns what the test sets. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -77,7 +77,7 @@ function open(everyMs = WEEK_MS) {
       },
     ]);
   };
-  /** Lets time pass, and the job run to its end. */
+  /** Advances time, and lets the job run to its end. */
   const later = async (ms: number) => {
     clock.advance(ms);
     await drills.tick();

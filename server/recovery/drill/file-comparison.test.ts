@@ -30,7 +30,7 @@ function write(bytes: Uint8Array, at: number): void {
 
 const difference = () => differenceOf(entry, { repository, path, holesOf });
 
-/** Bytes that this process has read so far, by any call. */
+/** Bytes read by this process so far, by any call. */
 const bytesRead = () => Number(/^rchar: (\d+)/m.exec(readFileSync('/proc/self/io', 'utf8'))?.[1]);
 
 before(async () => {

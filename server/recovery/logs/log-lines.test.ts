@@ -1,10 +1,10 @@
-/** Which parts of an archived log are enough for a moment, and which may go. */
+/** The parts of an archived log that are needed for a moment, and those that may be removed. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { partsUntil } from '../../databases/points/moments.ts';
 import { type LogLine, reachOf, surplus } from './log-lines.ts';
 
-/** Parts of ten bytes, each archived a second after the one before. */
+/** Parts of ten bytes, each archived a second after the previous one. */
 function line(name: string, bases: readonly number[], parts: readonly number[]): LogLine {
   return {
     line: name,

@@ -7,7 +7,7 @@
  * logs/<server>/<line>.log.<from>.<to>.<at>   a part of the log, sealed
  * ```
  *
- * A line is one unbroken log; after a gap the server begins another. Positions are bytes, 16 hex digits.
+ * A line is a log without gaps; after a gap the server begins another. Positions are bytes, 16 hex digits.
  * `at`, ms in 12 hex digits: everything committed by then is in the log up to `to`, or in the base copy.
  */
 import { contentChunks } from '../repository/chunks.ts';
@@ -66,7 +66,7 @@ interface StoredBase {
 export interface Keeping {
   /** Log since this time is kept, ms. */
   readonly since: number;
-  /** Maximum bytes per server; beyond, the oldest part is removed. */
+  /** Maximum bytes per server; above it, the oldest part is removed. */
   readonly maxBytes: bigint;
   /** The server was deleted: everything is removed after that time. */
   readonly isGone: boolean;
@@ -196,7 +196,7 @@ function extentOf({ line, bases, parts }: LogLine): LineExtent {
   return { line, to: `${to}`, bases: bases.map(({ from, at }) => ({ from: `${from}`, at })) };
 }
 
-/** The end of the unbroken log that follows a base copy. */
+/** The end of the gapless log that follows a base copy. */
 export function reachOf(base: LogBase, { parts }: Pick<LogLine, 'parts'>): { to: bigint; at: number } {
   let [to, at] = [base.from, base.at];
   for (const part of parts) {

@@ -1,4 +1,4 @@
-/** Damage of archived logs is found, whatever it is; what was removed for its age is none. */
+/** Damage of archived logs of any kind is found; a part removed because of its age is not damage. */
 import assert from 'node:assert/strict';
 import { randomBytes, randomInt } from 'node:crypto';
 import * as fs from 'node:fs';
@@ -19,7 +19,7 @@ const target = new DirectoryTarget(folder);
 const SERVER = 'postgresql-1';
 let repository: Repository;
 
-/** Parts of ten bytes and a base copy, each a second after the one before. */
+/** Parts of ten bytes and a base copy, each a second after the previous one. */
 async function putLine(line: string, { base, parts }: { base: number; parts: readonly number[] }) {
   const { logs } = repository;
   for (const at of parts) {

@@ -1,10 +1,10 @@
 /**
- * One account of a recovery point, restored as a new account beside the live ones. What it had is made again
- * for the new account, each resource by its domain: under quotas, and charged from then on. No credentials
- * are restored: no password, no key, no session, no right of other accounts.
+ * One account of a recovery point, restored as a new account beside the live ones. Its resources are created
+ * again for the new account, each by its domain: under quotas, and charged from then on. No credentials are
+ * restored: no password, no key, no session, no right of other accounts.
  *
- * The commit that makes the new account, a machine or a database notes it, and a bucket's history goes on
- * where it ended: so a call that was interrupted, or refused by a quota, is repeated.
+ * The commit that creates the new account, a machine or a database records it, and a bucket's history
+ * continues where it ended: so a call that was interrupted, or refused by a quota, can be repeated.
  */
 
 import {
@@ -36,7 +36,7 @@ export interface AccountRestoresDeps {
   readonly clock: Clock;
   readonly points: {
     points(): Promise<readonly { readonly pointId: string }[]>;
-    /** Opens the metadata of a sound point while `work` runs. Throws `overloaded`, `out_of_space`, … */
+    /** Opens the metadata of an intact point while `work` runs. Throws `overloaded`, `out_of_space`, … */
     during<T>(pointId: string, work: (point: { readonly reads: Reads }) => Promise<T>): Promise<T>;
   };
   readonly resources: Readonly<Record<Kind, AccountResources>>;

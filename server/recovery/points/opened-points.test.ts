@@ -18,7 +18,7 @@ function fileOf(text: string): PointFile {
   } as unknown as PointFile;
 }
 
-/** Points whose metadata and key are texts; `opened` lists the folders that are open. */
+/** Points whose metadata and key are texts; `opened` lists the open folders. */
 function points(t: TestContext, more: { fails?: () => boolean; assertSpace?: (bytes: number) => void } = {}) {
   const directory = mkdtempSync(join(tmpdir(), 'cloudlet-opened-'));
   const opened = new Set<string>();

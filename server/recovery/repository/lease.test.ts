@@ -59,7 +59,7 @@ test('a writer that is silent is dead, by the clock of whoever looks; it notices
   await taken.assertHeld();
   await assert.rejects(held.assertHeld(), inUse);
   assert.ok(held.signal.aborted);
-  // Its end takes nothing from the other.
+  // Its end does not take the lease from the other.
   await held.release();
   await taken.assertHeld();
   await assert.rejects(a.lease.hold(), inUse);

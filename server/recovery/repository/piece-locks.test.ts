@@ -1,4 +1,7 @@
-/** Locks of pieces that points of months share: every point is promised its days, with few renewals. */
+/**
+ * Locks of pieces that points of several months share: every point is protected for its days, with few
+ * renewals.
+ */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -39,7 +42,7 @@ for (const lockDays of [1, 7, 30]) {
     }) as Repository;
     const store = async (text: string) => {
       const { pieces } = await repository.store(once(text), { isPacked: false, signal });
-      // A piece that is there already is found without a look at its lock.
+      // An existing piece is found without reading its lock.
       for (const piece of pieces) if (!ends.has(piece)) ends.set(piece, pieceLockEnd(lockDays, clock.now()));
       return pieces;
     };

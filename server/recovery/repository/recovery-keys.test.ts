@@ -9,7 +9,9 @@ import { randomSecret } from '../../platform/ids.ts';
 import { RecoveryKeys, type RecoveryKeysDeps } from './recovery-keys.ts';
 import { createRepository, findRepository } from './repository-head.ts';
 
-/** A target that shows nobody its repository until `readers` have looked for one: all of them create one. */
+/**
+ * A target that shows its repository to nobody until `readers` have looked for one: all of them create one.
+ */
 class Crowded extends DirectoryTarget {
   static #waiting: (() => void)[] = [];
 
@@ -23,7 +25,7 @@ class Crowded extends DirectoryTarget {
   }
 }
 
-/** Two of one cloud have the same secrets. */
+/** Two points of one cloud have the same secrets. */
 function cloud(directory: string, secrets = new Map<string, Buffer>()) {
   const deps = {
     secrets: {
@@ -62,7 +64,7 @@ test('another cloud that comes second is told whose target it is', async (t) => 
   await assert.rejects(cloud(directory).keys.open(), { code: 'target_in_use' });
 });
 
-/** Each read of its repository arrives with another character of the check value changed, three times. */
+/** Each read of its repository returns the check value with another character changed, three times. */
 class Hurt extends DirectoryTarget {
   #reads = 0;
 

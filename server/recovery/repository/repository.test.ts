@@ -184,7 +184,7 @@ describe('a repository', () => {
     }
     rmSync(pathOf(one));
     await assert.rejects(joined(other.read(stored.pieces)), /is missing/);
-    // A manifest put in another manifest's file.
+    // A manifest under the name of another one.
     writeFileSync(join(copy, 'points', TWO), sealed);
     await assert.rejects(other.getManifest(TWO), Damaged);
     assert.equal((await other.getManifest(ONE))?.bytes.toString(), '{}');

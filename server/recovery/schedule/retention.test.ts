@@ -26,7 +26,7 @@ test('a rule keeps the newest of each hour, day, week and month that has one', (
   const hourly = Array.from({ length: 24 * 70 }, (_, hours) => point(hours));
   assert.deepEqual(agesOf(hourly, { last: 3 }), [0, 1, 2]);
   assert.deepEqual(agesOf(hourly, { hourly: 4 }), [0, 1, 2, 3]);
-  // It is noon: today's newest is of now, that of yesterday 13 hours old.
+  // It is noon: today's newest point is from now, yesterday's is 13 hours old.
   assert.deepEqual(agesOf(hourly, { daily: 3 }), [0, 13, 37]);
   // It is a Thursday: the week before ended on Sunday at 23:00.
   assert.deepEqual(agesOf(hourly, { weekly: 3 }), [0, 85, 253]);
@@ -42,7 +42,7 @@ test('a partial or damaged one keeps no slot while a complete one is there, and 
   const damaged = (hours: number) => point(hours, { state: 'damaged' });
   assert.deepEqual(agesOf([partial(1), point(2), damaged(3)], { daily: 1 }), [2]);
   assert.deepEqual(agesOf([damaged(1), partial(2)], { daily: 1 }), [2]);
-  // A tenant locks a table for a week.
+  // A tenant that locks a table for a week.
   const week = [0, 1, 2, 3, 4, 5, 6].map((day) => partial(day * 24));
   const before = [7, 8, 9].map((day) => point(day * 24));
   assert.deepEqual(agesOf([...week, ...before], { daily: 3 }), [0, 24, 48, 168, 192, 216]);
@@ -92,7 +92,7 @@ function history(random: (below: number) => number): Candidate[] {
   });
 }
 
-/** The text of a slot, by the calendar: how the product computes it must not matter. */
+/** The text of a slot, by the calendar, independent of the computation in the product. */
 const SLOTS: Readonly<Record<keyof KeepRules, (point: Candidate) => string>> = {
   last: ({ point_id: id }) => id,
   hourly: ({ created_at: at }) => new Date(at).toISOString().slice(0, 13),
@@ -108,7 +108,7 @@ const SLOTS: Readonly<Record<keyof KeepRules, (point: Candidate) => string>> = {
 const isSound = ({ state }: Candidate) => ['complete', 'verified', 'drilled'].includes(state);
 const isWhole = (of: Candidate) => isSound(of) && of.gaps === '[]';
 
-/** Throws when something is gone that must not be, or stays for no reason. */
+/** Throws when a point is missing that must be kept, or is kept without a reason. */
 function assertKept(points: readonly Candidate[], rules: KeepRules): void {
   const kept = keepers(points, rules, NOW);
   const past = points.filter(({ created_at: at }) => at <= NOW);

@@ -36,7 +36,7 @@ after(async () => {
   rmSync(directory, { recursive: true });
 });
 
-/** Points that begin and end as the test says; their rows are real. */
+/** Points that begin and end under the control of the test; their rows are real. */
 function open(isTargetSet = true) {
   const clock = new FakeClock(readTime('now', '2026-11-26 12:00:00'));
   const changes = new Changes({ metadata });
@@ -85,7 +85,7 @@ function open(isTargetSet = true) {
     return scheduler;
   };
   const made = { scheduler: start() };
-  /** The point that is being made ends. */
+  /** The point in progress ends. */
   const end = async (state: PointState, reason: string | null = null) => {
     const row = await rows.find(String(said.making));
     assert.ok(row);
@@ -94,7 +94,7 @@ function open(isTargetSet = true) {
     said.making = null;
     await made.scheduler.tick();
   };
-  /** Ticks every minute for so long; resolves with the number of points that began. */
+  /** Ticks every minute for this time; resolves with the number of points that began. */
   const wait = async (ms: number) => {
     const before = begun.length;
     for (let left = ms; left > 0; left -= MINUTE_MS) {

@@ -1,8 +1,8 @@
 /**
- * Creates recovery points when the schedule says so, and deletes those that its keep rules let go.
+ * Creates recovery points when the schedule says so, and deletes those that no keep rule keeps.
  *
- * The time of the next one is stored. Times that were missed while Cloudlet was off are made up once. A clock
- * that is set back takes the next time with it, so that no point waits for a time that was passed before.
+ * The time of the next one is stored. Times that were missed while Cloudlet was off are made up once. If the
+ * clock is set back, the next time moves back too, so that no point waits for a time that had already passed.
  */
 import { BACKGROUND, type Changes, type Recorder } from '../../metadata/change.ts';
 import type { Clock } from '../../platform/clock.ts';

@@ -38,7 +38,7 @@ export interface WatchDeps {
   readonly location: string;
 }
 
-/** For the operator: a warning, which is no fault, or an alarm. */
+/** For the operator: a warning, which is not a fault, or an alarm. */
 interface Notice {
   readonly code: string;
   readonly detail: string;
