@@ -34,7 +34,7 @@ describe('failures of the domains', () => {
       const error = toS3Error(new AppError(code, 'Detail'));
       assert.equal(error.status, S3_ERRORS[error.code].status);
       assert.equal(error.message, 'Detail');
-      // Whose fault it was stays the same: clients try again after a 5xx, and only then.
+      // The class of the status stays the same: clients retry after a 5xx, and only then.
       if (code !== 'rate_limited') assert.equal(error.status >= 500, ERRORS[code].http >= 500);
       const expected = EXPECTED[code];
       if (expected !== undefined) assert.deepEqual([error.code, error.status], expected);

@@ -99,7 +99,7 @@ export interface S3Operation {
   readonly versionAction?: Action;
   /** Reads an existing object, whose ACL and tags affect access. */
   readonly reads?: true;
-  /** The one who began the upload may, unless the policy denies it; the operation checks that. */
+  /** The initiator of the upload is allowed, unless the policy denies it; the operation checks this. */
   readonly byInitiator?: true;
   /** The operation checks access itself, for each name. */
   readonly decides?: true;

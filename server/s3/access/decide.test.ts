@@ -169,7 +169,8 @@ test('no rules let anyone do more than the bucket’s owner, his key, or a rule 
     for (const caller of [OWNER, OTHER, THIRD, NOBODY]) {
       const question = asks(caller, how);
       const { isAllowed, reason } = decide(question, rules);
-      // Fewer rights, never more: a key without the scope, and one of another bucket.
+      // A restricted key has fewer permissions, never more: a key without the scope, and one of another
+      // bucket.
       if (caller.via === 'key') {
         assert.equal(
           decide({ ...question, caller: { ...caller, scopes: ['compute:*'] } }, rules).isAllowed,
@@ -181,11 +182,11 @@ test('no rules let anyone do more than the bucket’s owner, his key, or a rule 
       if (!isAllowed) continue;
       assert.ok(caller === OWNER ? reason === 'owner' : reason === 'policy' || reason === 'list');
       if (caller !== OWNER) assert.equal(decide(question, without).isAllowed, false);
-      // One more denial closes it, and one more allowance never does.
+      // An additional denial closes it, and an additional grant never does.
       const denied = policyOf({ Effect: 'Deny' });
       const more = { statements: [...(policy?.statements ?? []), ...denied.statements] };
       assert.equal(decide(question, { ...rules, policy: more }).isAllowed, false);
-      // A signature never takes away what nobody in particular may do, but for what names accounts.
+      // A signed request may do everything that an anonymous one may, except under rules that name accounts.
       if (caller === NOBODY && policy === null) assert.equal(decide(asks(OTHER, how), rules).isAllowed, true);
     }
   }

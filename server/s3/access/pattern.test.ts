@@ -46,7 +46,7 @@ test('many wildcards come to an end', () => {
   assert.equal(says(`${'*?a'.repeat(300)}*b`, 'a'.repeat(1024)), false);
 });
 
-/** `${name}`, which linters take for a mistake. */
+/** `${name}`, which linters consider a mistake. */
 const variable = (name: string) => ['$', `{${name}}`].join('');
 
 test('variables are text, whatever they hold, and match nothing where they are not known', () => {

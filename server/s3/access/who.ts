@@ -1,7 +1,7 @@
 /**
- * Tells the owner of a bucket who may do what in it: decides for each kind of caller with the
- * function that decides requests. A policy's conditions concern requests, so a result that depends
- * on one is "conditional".
+ * Shows the owner of a bucket who may access it: decides for each kind of caller with the function that
+ * authorizes requests. A policy's conditions concern requests, so a result that depends on one is
+ * "conditional".
  */
 import { NOBODY, type Permission, type Principal } from '../../calls/principal.ts';
 import { AppError } from '../../platform/errors.ts';

@@ -66,7 +66,7 @@ describe('a form', () => {
     assert.ok(!meets(conditions, good, Date.parse(expiration)));
     const marked = Buffer.from(`\ufeff${JSON.stringify({ expiration, conditions })}\r\n`).toString('base64');
     assert.equal(readPolicy(marked).conditions.length, conditions.length);
-    // What may begin with anything may be absent.
+    // A condition that allows any prefix also allows a missing field.
     const any = [...conditions, ['starts-with', '$x-amz-meta-b', '']];
     assert.ok(meets(any, good));
     assert.ok(!meets([...conditions, ['starts-with', '$x-amz-meta-b', 'b']], good));

@@ -65,7 +65,7 @@ function readJson(base64: string): Record<string, unknown> {
       return document as Record<string, unknown>;
     }
   } catch {
-    // No JSON.
+    // Not valid JSON.
   }
   throw invalid('Invalid JSON.');
 }

@@ -291,14 +291,17 @@ async function complete(call: S3Call): Promise<S3Answer> {
   };
 }
 
-/** The upload of the request, for whoever began it or may do that to uploads. Throws S3Error AccessDenied. */
+/**
+ * The upload of the request, for its initiator or a caller with this permission on uploads. Throws S3Error
+ * AccessDenied.
+ */
 async function begunUpload(
   call: S3Call,
   bucket: BucketRow,
   asked: Pick<S3Operation, 'action' | 'permission'>,
 ) {
   const row = await call.tools.storage.partUploads.find(bucket, namedUpload(call)).catch((error) => {
-    // Others do not learn which uploads there are.
+    // Others must not learn which uploads exist.
     accessOf(call).assert({ ...asked, key: keyOf(call.what) });
     throw error;
   });

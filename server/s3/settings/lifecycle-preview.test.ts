@@ -11,7 +11,7 @@ const IN_EACH = 400;
 test('of many changes of settings at once one is checked in a turn of the event loop', async () => {
   const [, route] = settingRoutes({} as SettingRoutesDeps);
   const principal = { canonicalId: 'id', username: 'name' };
-  // The same id twice is found when all of the rules have been read.
+  // A duplicate id is found once all rules are read.
   const rule = { id: 'twice', enabled: true, prefix: 'a/', days: 1 };
   const call = { principal, params: { name: 'many' }, body: { lifecycle: [rule, rule] } };
   let [turns, isOver] = [0, false];

@@ -30,7 +30,7 @@ export interface Setting<N extends SettingName> {
   readonly query: string;
   /** AWS' names of its operations. */
   readonly names: readonly [get: string, put: string, remove?: string];
-  /** Their actions; often, removing is a kind of putting. */
+  /** Their actions; often, removing requires the action for setting. */
   readonly actions: readonly [get: Action, put: Action, remove?: Action];
   /** The error for reading it when not set. */
   readonly absent: S3Code;

@@ -74,7 +74,7 @@ export function settingRoutes({ buckets, accounts }: SettingRoutesDeps): Route[]
         const { name } = call.params;
         const { canonicalId: id, username } = call.principal;
         const owner = { id, name: username };
-        // A thousand rules take some 20 ms: one call's in a turn of the event loop.
+        // A thousand rules take some 20 ms, so one call runs per turn of the event loop.
         const read = () => checked({ accounts, bucket: name, owner, body: call.body });
         const changed = await turns.read(read);
         const check = (present: BucketSettings) => assertAllowed({ bucket: name, owner, changed, present });
