@@ -15,7 +15,8 @@ export interface StorageBilling {
   /** Throws `insufficient_credits` when the account has no credits left. */
   assertCredit(accountId: number): Awaitable<void>;
   /**
-   * Throws `quota_exceeded` or `out_of_space` when uploads that are under way must not take that many bytes.
+   * Throws `quota_exceeded` or `out_of_space` if the account's uploads in progress must not store that many
+   * bytes.
    */
   assertUploads(accountId: number, bytes: number): Awaitable<void>;
   /**
@@ -33,7 +34,7 @@ export interface StorageBilling {
     bytes: number,
     of?: { readonly isRemoval: boolean },
   ): Awaitable<readonly Statement[]>;
-  /** Call it with what bytesKept() added, once the commit is made. */
+  /** Must be called with the bytes that bytesKept() added, after the commit. */
   bytesStored(accountId: number, bytes: number): void;
   /** Adds `bytes` sent from the bucket's objects. */
   bytesSent(bucketId: number, bytes: number): Statement;

@@ -13,7 +13,7 @@ import { noPostgresql } from '../../testing/postgresql-fixture.ts';
 import { openStorageFixture, type StorageFixture } from '../../testing/storage-fixture.ts';
 import type { Fact } from '../objects/object-sql.ts';
 
-/** Each value that the owner of a bucket gives, as it would be with one flipped bit. */
+/** Each value set by the owner of a bucket, with one flipped bit. */
 const FLIPS = {
   name: "'plaim'",
   region: "'us-east-0'",
@@ -23,7 +23,7 @@ const FLIPS = {
   'settings that are no JSON': `'{"tags":{"a":"b"}]'`,
 } as const;
 
-/** Row ids of the object `mine`, or of its version, as they would be with a flipped bit. */
+/** Row ids of the object `mine`, or of its version, with a flipped bit. */
 const OTHERS_BLOB = (name: string) => `UPDATE versions SET blob = (SELECT v.blob FROM versions v
   JOIN objects o ON o.current = v.id WHERE o.name = '${name}')
   WHERE id = (SELECT current FROM objects WHERE name = 'mine')`;
@@ -57,7 +57,7 @@ async function open(openMetadata?: OpenMetadata): Promise<void> {
 const put = (name: string) =>
   fixture.put(owner, 'plain', { name, bytes: Buffer.from(name), metadata: '{"project":"moon"}' });
 
-/** As a flipped bit would: behind the back of everything. */
+/** Like a flipped bit: without the knowledge of any code. */
 const change = (sql: string, ...params: (string | number)[]) => fixture.metadata.commit([{ sql, params }]);
 
 async function scrub(): Promise<{ damaged: string[]; rows: number; checked: number }> {
@@ -179,7 +179,7 @@ function checks(): void {
       const isServed = flip === FLIPPED_LINKS['bytes of the same size'];
       await change(flip);
       const reading = fixture.downloads.find(owner, mine);
-      // Only the sum of all that name these bytes tells: the scrub's.
+      // Only the sum of all rows with these bytes shows it: that of the scrub.
       if (isServed) await reading;
       else await assert.rejects(reading, (error) => isAppError(error, 'data_corrupted'));
       const { damaged } = await scrub();
@@ -225,7 +225,7 @@ function checks(): void {
     await removals.remove(by(owner), first.object_id, { versionId: later.version_id });
     await isRight(2);
     const sound = await listed();
-    // Code that does not know of lists makes another version current, or none.
+    // Code without support for lists makes another version current, or none.
     await change("UPDATE objects SET listed = NULL, etag = NULL, storage_class = NULL WHERE name = 'b'");
     await fixture.put(owner, 'plain', { name: 'a', bytes: Buffer.from('again') });
     await change("UPDATE objects SET listed = 1, etag = 'of-another' WHERE name = 'a'");

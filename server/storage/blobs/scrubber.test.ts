@@ -30,7 +30,7 @@ async function pathOf(objectId: string): Promise<string> {
   return join(root, found ?? assert.fail('no file'));
 }
 
-/** Flips one bit; twice is as never. */
+/** Flips one bit; calling it twice restores the bit. */
 function flip(path: string, at: number): void {
   const bytes = readFileSync(path);
   bytes[at] = (bytes[at] as number) ^ 1;

@@ -17,7 +17,7 @@ before(async () => {
   await fixture.buckets.create(by(owner), { name: BUCKET });
 });
 beforeEach(() => {
-  // Files carry the real time, so the clock starts there.
+  // Files have the real time, so the clock starts there.
   const { clock } = fixture;
   clock.jump(systemClock.now() - clock.now());
 });
@@ -29,7 +29,7 @@ async function files(): Promise<Set<string>> {
 
 const put = (name: string) => fixture.put(owner, BUCKET, { name, bytes: randomSecret(LARGE) });
 
-/** The file of an object's current bytes. */
+/** The file of the current bytes of an object. */
 async function fileOf(objectId: string): Promise<string> {
   return (await fixture.store.currentContent(objectId))?.blob_name ?? assert.fail('inline');
 }
@@ -78,7 +78,7 @@ test('an orphan goes when it is older than the grace; what a row names or a writ
   await orphan.write(randomSecret(100_000));
   await orphan.finish();
   orphan.release();
-  // Finished, and its commit takes long.
+  // Finished, but its commit takes long.
   const late = await fixture.blobs.create({ dataKey: null });
   await late.write(randomSecret(100_000));
   await late.finish();

@@ -13,7 +13,7 @@ before(async () => {
 });
 after(() => fixture.close());
 
-/** A bucket with `names`, three versions each and every second one behind a marker. */
+/** A bucket with `names`, three versions each, and a delete marker on every second one. */
 async function fill(bucket: string, names: readonly string[]): Promise<void> {
   await fixture.buckets.create(by(owner), { name: bucket, versioning: true });
   for (const [at, name] of names.entries()) {

@@ -131,7 +131,7 @@ test('a bucket is only removed when nothing at all is in it', async () => {
   await refuses(() => fixture.buckets.describe(owner, 'full'), 'bucket_not_found');
 });
 
-/** As the list shows it. */
+/** As in the list. */
 const nameOf = (listed: object): string => JSON.parse(JSON.stringify(listed)).name;
 
 test('the list is oldest first, and pages of any size give the same', async () => {
@@ -188,7 +188,7 @@ test('a name rests for 30 days, an account has so many at rest, and the oldest e
   }
   const [first = '', second = '', third = ''] = names;
   await refuses(() => create(stranger, first), 'bucket_name_taken');
-  // As many more as may rest, so that these three rest no longer.
+  // As many more as may be idle, so that these three are evicted.
   const more = Array.from({ length: MOST_RESTING.bucket - 1 }, (_, at) => [
     'bucket',
     `more-${at}`,

@@ -22,7 +22,7 @@ test('equal bytes have the same digest, however they come; other bytes and keys 
       assert.equal(digestOf(KEY, whole), digest);
       assert.equal(digestOf(KEY, other) === digest, whole.equals(other));
       assert.notEqual(digestOf(randomBytes(32), whole), digest);
-      // GMAC fills up blocks with zeros.
+      // GMAC pads blocks with zeros.
       assert.notEqual(digestOf(KEY, whole, new Uint8Array(1)), digest);
     }),
   );

@@ -54,7 +54,7 @@ async function listed(name: string, principal = owner) {
   return rows.map((row) => `${row.name}${row.blob === null ? '!' : ''}`);
 }
 
-/** As events told it. */
+/** As in its events. */
 function removedFrom(name: string): number {
   const told = events.filter(({ data }) => data.bucket === name);
   return told.reduce((sum, { data }) => sum + Number(data.removed), 0);
@@ -167,7 +167,7 @@ test('rules of a bucket whose row is damaged remove nothing, and keep its accoun
   const damaged = await newBucket(true, [rule({ days: 1 })]);
   const name = await newBucket(false, [rule({ days: 1 })]);
   for (const bucket of [damaged, name]) await fixture.put(owner, bucket, { name: 'a', bytes: BYTES });
-  // Without versions, what expires would be gone for good.
+  // Without versions, expired objects would be deleted permanently.
   const flip = { sql: 'UPDATE buckets SET versioning = 0 WHERE name = ?', params: [damaged] };
   await fixture.metadata.commit([flip]);
   fixture.clock.advance(3 * DAY_MS);
@@ -181,7 +181,7 @@ test('what went before a crash is told later, also when the rules are removed me
     const name = await newBucket(false, [rule({ days: 1 })]);
     await fixture.put(owner, name, { name: 'a', bytes: BYTES });
     const { id } = await fixture.buckets.find(owner, name);
-    // As the commit of a removal leaves it.
+    // The state after the commit of a removal.
     await fixture.metadata.commit([new LifecycleSql(fixture.metadata).noteRemoved(id, 7)]);
     await fixture.buckets.configure(by(owner), name, ['lifecycle', rules && { rules }]);
     await newRuns().run();

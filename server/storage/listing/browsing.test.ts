@@ -41,7 +41,7 @@ async function paged(bucket: string, query: Query, limit: number) {
 
 const inBytes = (a: string, b: string) => Buffer.compare(Buffer.from(a), Buffer.from(b));
 
-/** By the rule: what stands directly under the prefix, deeper names as their folder. */
+/** By definition: names directly under the prefix, and deeper names as their folder. */
 function expected(names: readonly string[], prefix: string): string[] {
   const shown = names
     .filter((name) => name.startsWith(prefix))

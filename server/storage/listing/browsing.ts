@@ -66,7 +66,7 @@ export class Browsing {
     const { accountId } = principal;
     const { id: bucketId } = await this.#deps.listing.bucketFor(principal, bucketName, prefix);
     const search = asciiLower(query.search ?? '');
-    // A search of a large bucket holds up no sorting of a small one.
+    // Searches of a large bucket must not delay the sorting of a small one.
     const key = `${search === '' ? 'sort' : 'find'} ${accountId}`;
     if (sort !== 'name') {
       if (deleted) throw deletedByName();

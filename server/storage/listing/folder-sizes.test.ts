@@ -68,7 +68,7 @@ test('a folder is counted by the index alone, without a look at any object', asy
   }
 });
 
-/** Objects of 7 bytes that are only rows: 12,345 of them in `big/`. */
+/** Objects of 7 bytes that exist only as rows: 12,345 of them in `big/`. */
 const BIG = 12_345;
 async function bigBucket(name: string): Promise<void> {
   await fixture.buckets.create(by(owner), { name });
@@ -89,7 +89,7 @@ async function bigBucket(name: string): Promise<void> {
 
 test('a large folder takes several calls, whose sum it is', async () => {
   await bigBucket('large');
-  // Each look at the time is another second.
+  // Each reading of the clock returns the next second.
   let now = 0;
   const sizes = openSizes(() => (now += 1000));
   let [objects, bytes, calls] = [0, 0, 0];
@@ -161,7 +161,7 @@ test('a search without an end holds up neither the size of a folder nor a sorted
   for (const name of ['f/a', 'f/b']) await fixture.put(owner, 'aside', { name, bytes: Buffer.alloc(3) });
   const { listing, accessTimes } = fixture;
   const left = new AbortController();
-  /** It searches the same names again and again. */
+  /** It searches for the same names again and again. */
   class Endless extends BrowseSql {
     override async lastName(): Promise<{ name: string }> {
       return { name: 'f/' };

@@ -31,7 +31,10 @@ interface Counting {
   readonly inTurn: InTurn;
 }
 
-/** After this time, with that spent waiting, a call answers with what it has counted: a part at least. */
+/**
+ * After this time, including the time spent waiting, a call responds with what it has counted: at least one
+ * part.
+ */
 const LONGEST_MS = 1000;
 
 export class FolderSizes {
@@ -55,7 +58,7 @@ export class FolderSizes {
     const from = cursor === undefined ? start : { name: decodeCursor(cursor).name, after: true };
     // A forged cursor may begin before the folder.
     const own = from.name.startsWith(prefix) ? from : start;
-    // Searches of the account hold it up by a read at a time, not until they end.
+    // Searches of the account delay it by one read at a time, not until they end.
     return this.#turns.walk(`sizes ${principal.accountId}`, signal, (inTurn) =>
       this.#count(bucket.id, { prefix, until, inTurn }, own),
     );

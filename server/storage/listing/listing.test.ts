@@ -23,7 +23,7 @@ before(async () => {
   for (const [at, name] of NAMES.entries()) {
     for (let i = 0; i <= at % 3; i++) await fixture.put(owner, BUCKET, { name, bytes: Buffer.alloc(at + i) });
   }
-  // Behind a marker: seen with versions only.
+  // Hidden by a marker: listed with versions only.
   const { object_id } = await fixture.put(owner, BUCKET, { name: 'gone', bytes: Buffer.alloc(1) });
   await fixture.removals.remove(by(owner), object_id);
 });

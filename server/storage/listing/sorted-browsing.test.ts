@@ -30,7 +30,7 @@ async function fill(bucket: string, objects: readonly Stored[]): Promise<number>
   return (await fixture.buckets.find(owner, bucket)).id;
 }
 
-/** Every page takes the next of `strategies`: how many names are sorted rather than scanned. */
+/** Every page uses the next of `strategies`: how many names are sorted rather than scanned. */
 async function paged(query: Omit<SortedQuery, 'cursor'>, strategies: readonly number[]): Promise<string[]> {
   const seen: string[] = [];
   let cursor: string | undefined;
@@ -48,7 +48,7 @@ async function paged(query: Omit<SortedQuery, 'cursor'>, strategies: readonly nu
   return assert.fail('the pages never end');
 }
 
-/** By the rule: folders by name, then objects by size, and those of one size in the order they were made. */
+/** By definition: folders by name, then objects by size, and those of one size in the order of creation. */
 function expected(
   stored: readonly Stored[],
   query: { prefix: string; search: string; order: Order },

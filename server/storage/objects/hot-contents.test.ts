@@ -9,7 +9,7 @@ import { HotContents } from './hot-contents.ts';
 
 const MIB = 2 ** 20;
 const LIMIT = 16 * MIB;
-/** Counted for an entry besides its bytes. */
+/** Counted for an entry in addition to its bytes. */
 const ENTRY = 1024;
 
 let fixture: StorageFixture;
@@ -85,7 +85,7 @@ test('it never holds more than its bound, whatever comes, and empty objects coun
     const hot = new HotContents();
     const count = Math.ceil((2 * LIMIT) / (bytes + ENTRY));
     for (let i = 0; i < count; i++) keep(hot, `${i}`, bytes);
-    // Read from the oldest on, so that looking does not push out what is still to be looked at.
+    // Read from the oldest on, so that reading does not evict entries that are still to be read.
     const held = Array.from({ length: count }, (_, i) => `${i}`).filter((id) => hot.get(id) !== undefined);
     const total = held.length * (bytes + ENTRY);
     assert.ok(total <= LIMIT, `${total} bytes of entries of ${bytes}`);

@@ -10,7 +10,7 @@ import { type LinkQuery, Links, type LinkTarget } from './links.ts';
 
 let fixture: AccountFixture;
 let links: Links;
-/** The account's own key, and a session of it. */
+/** The account's own key, and one of its sessions. */
 let owner: Principal;
 let session: Principal;
 let objectId: string;
@@ -39,7 +39,7 @@ function newLinks(): Links {
   return new Links({ secret: randomSecret(32), clock, keys });
 }
 
-/** A further key of the account, as who asks by it. */
+/** An additional key of the account, as the caller. */
 async function newKey(expiresIn?: number): Promise<Principal> {
   const ends = expiresIn === undefined ? {} : { expires_in: expiresIn };
   const body = { name: 'k', scopes: ['storage:read' as const], ...ends };
@@ -51,13 +51,13 @@ const isRefused = (error: unknown) => isAppError(error, 'invalid_link');
 const refuses = (id: string, query: LinkQuery, by = links) =>
   assert.rejects(by.check(id, query), isRefused, JSON.stringify(query));
 
-/** 43 characters hold two bits more than the 32 bytes have. */
+/** 43 characters hold two bits more than 32 bytes. */
 function withOtherBitsAtItsEnd(signature: string): string {
   const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
   return signature.slice(0, -1) + alphabet[alphabet.indexOf(signature.slice(-1)) ^ 1];
 }
 
-/** As the edge reads it. */
+/** As parsed by the edge. */
 function read(query: string): LinkQuery {
   const params = new URLSearchParams(query);
   const version = params.get('version_id');
@@ -95,7 +95,7 @@ test('a link of another object, version, key, expiry or cloud is refused', async
     { ...given, signature: undefined },
     { ...given, signature: '' },
     { ...given, signature: `${given.signature}AAAA` },
-    // The same bytes to a decoder that passes over what does not belong.
+    // The same bytes for a decoder that ignores invalid characters.
     { ...given, signature: `${given.signature}=` },
     { ...given, signature: ` ${given.signature}` },
     { ...given, signature: `${given.signature?.slice(0, 5)}!${given.signature?.slice(5)}` },
@@ -115,7 +115,7 @@ test('no part of what is signed can be moved into another', async () => {
   const target = fc.record({ objectId: part, versionId: fc.option(part, { nil: undefined }) });
   await fc.assert(
     fc.asyncProperty(target, target, async (signed, asked) => {
-      // An empty version is no version.
+      // An empty version ID is not a version.
       const same = signed.objectId === asked.objectId && (signed.versionId ?? '') === (asked.versionId ?? '');
       // Ids have no line ends; one with a line end is never signed.
       fc.pre(!same && !`${signed.objectId}${signed.versionId}`.includes('\n'));

@@ -19,7 +19,7 @@ after(() => fixture.close());
 
 let buckets = 0;
 
-/** A version that is kept for a day, in its own bucket. */
+/** A version that is locked for a day, in its own bucket. */
 async function newKept(mode: LockMode = 'COMPLIANCE') {
   const bucket = `kept-${++buckets}`;
   const settings = { lock: {} };

@@ -1,9 +1,9 @@
 /**
  * Object lock: a version that nobody may remove before a date, or while a legal hold is on it.
  *
- * A date is kept twice: as wall time, which clients set and see, and as the steady time at which as much time
- * has really passed. A version is free when both are over, so that setting the clock forward frees nothing,
- * and no date that is shown is undercut. What removes a version states this in its commit: see
+ * A date is stored twice: as wall time, which clients set and see, and as steady time, when the same time has
+ * really elapsed. A version is free when both have passed, so that setting the clock forward frees nothing,
+ * and no version is removed before its displayed date. The commit that removes a version states this: see
  * ObjectSql.deleteVersion().
  *
  * Keys that may only append are for backups that must survive a stolen key. They create objects, and replace

@@ -17,7 +17,7 @@ function refuses(check: (name: string) => void, name: string): boolean {
   }
 }
 
-/** Section 8 of the specification, said without a regular expression. */
+/** Section 8 of the specification, without a regular expression. */
 function keepsTheRules(name: string): boolean {
   const alphanumeric = 'abcdefghijklmnopqrstuvwxyz0123456789';
   const characters = [...name];

@@ -18,14 +18,14 @@ before(async () => {
 });
 after(() => fixture.close());
 
-/** What the rules say a bucket holds: the top of a name is live unless it is a marker. */
+/** The content of a bucket by definition: the newest version of a name is live unless it is a marker. */
 interface ModelVersion {
   readonly id: string;
   /** null: a delete marker. */
   readonly size: number | null;
-  /** Made while versioning was off: the next such one takes its place, wherever it is. */
+  /** Created while versioning was off: the next such version replaces it, wherever it is. */
   readonly isNull: boolean;
-  /** What holds the bytes: a restored version has that of the one it was made of. */
+  /** The version that owns the bytes: a restored version has those of the version it was copied from. */
   readonly blob: object;
 }
 interface Model {
@@ -33,7 +33,7 @@ interface Model {
   versioning: boolean;
   /** Oldest version first. */
   readonly objects: Map<string, { readonly id: string; readonly versions: ModelVersion[] }>;
-  /** Files of dropped versions. */
+  /** Files of deleted versions. */
   garbage: number;
 }
 
@@ -50,7 +50,7 @@ const step = fc.oneof(
 );
 type Step = { kind: string; name: string; size?: number; pick?: number };
 
-/** `version` is out of the model already. */
+/** `version` is already removed from the model. */
 function drop(model: Model, { size, blob }: ModelVersion): void {
   const isShared = [...model.objects.values()].some(({ versions }) =>
     versions.some((one) => one.blob === blob),
@@ -58,7 +58,7 @@ function drop(model: Model, { size, blob }: ModelVersion): void {
   if (!isShared && size !== null && size > INLINE_MAX_BYTES) model.garbage++;
 }
 
-/** Takes the null version out, where a new one comes. */
+/** Removes the null version when a new one is created. */
 function replaceNull(model: Model, versions: ModelVersion[]): ModelVersion | undefined {
   const at = model.versioning ? -1 : versions.findIndex(({ isNull }) => isNull);
   return at < 0 ? undefined : versions.splice(at, 1)[0];
@@ -147,7 +147,7 @@ async function relabel(model: Model, { name, pick = 0 }: Step): Promise<void> {
       return [];
     },
   );
-  // The type that it has already makes no version.
+  // Setting the current type again creates no version.
   if (versions.length === 0 || versions[0]?.id === current.id) return;
   const replaced = replaceNull(model, object.versions);
   object.versions.push(...versions.map((each) => ({ ...each, isNull: !model.versioning })));
@@ -197,7 +197,7 @@ async function assertListings(model: Model): Promise<void> {
   );
 }
 
-/** What folders are sorted by is that of the live version; what has bytes behind a marker can be restored. */
+/** Folders are sorted by the live version; objects with bytes behind a marker can be restored. */
 async function assertBrowsing({ bucket, objects }: Model): Promise<void> {
   const wrong = await fixture.metadata.all(
     `SELECT o.name FROM objects o LEFT JOIN versions v ON v.id = o.current
@@ -239,7 +239,7 @@ async function assertCounters(model: Model): Promise<void> {
   assert.equal(totals?.kept, totals?.counted, 'the account is charged for what its buckets hold');
 }
 
-/** Every version has its blob, every blob its version; what was dropped is gone or waits to go. */
+/** Every version has its blob, and every blob its version; deleted blobs are removed or waiting for it. */
 async function assertBlobs(garbageSoFar: number): Promise<void> {
   const wrong = await fixture.metadata.all(
     `SELECT b.id FROM blobs b WHERE b.refs <> (SELECT count(*) FROM versions v WHERE v.blob = b.id)

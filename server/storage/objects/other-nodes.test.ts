@@ -1,4 +1,4 @@
-/** Content that one node has in memory while another node changes it, and neither tells the other. */
+/** Cached content of a node while another node changes it without a notification. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Principal } from '../../calls/principal.ts';

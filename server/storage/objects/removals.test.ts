@@ -49,7 +49,7 @@ async function stack(bucket: string): Promise<string[]> {
   );
 }
 
-/** Version id of the marker that the removal made. */
+/** Version id of the marker that the removal created. */
 async function mark(bucket: string): Promise<string> {
   const deleted = await remove(bucket);
   assert.deepEqual([deleted?.deleted, deleted?.is_delete_marker], [true, true]);

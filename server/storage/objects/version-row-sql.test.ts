@@ -1,4 +1,4 @@
-/** Names, metadata, tags, headers and ACLs count as stored bytes, and nothing is left when they are gone. */
+/** Names, metadata, tags, headers and ACLs count as stored bytes, and the count returns to zero with them. */
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, test } from 'node:test';
 import type { Principal } from '../../calls/principal.ts';

@@ -122,7 +122,7 @@ export interface CheckedRow extends FixedFacts, LockRow, RowChecksums, Pick<Obje
   readonly is_linked: number;
 }
 
-/** CRC-32 is against accidents, not against a person who can write to the metadata. */
+/** CRC-32 protects against accidents, not against a person who can write to the metadata. */
 const crcOf = (facts: readonly (string | number | null)[]) => crc32(JSON.stringify(facts));
 
 export const crcOfText = (text: string | null) => (text === null ? null : crc32(text));

@@ -9,8 +9,7 @@ import type { Place, Step } from './point-steps.ts';
 
 const PAGE = 500;
 /**
- * Versions of the point that may wait for the next one in both histories; beyond, the name is not
- * changed.
+ * Versions of the point that may wait for the next one in both histories; above it, the name is not changed.
  */
 const MAX_WAITING = 10_000;
 

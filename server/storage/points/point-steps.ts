@@ -21,10 +21,10 @@ export interface OpenPoint {
 }
 
 export interface StoragePoints {
-  /** The sound points, newest first; times in ms. */
+  /** The intact points, newest first; times in ms. */
   points(): Promise<readonly { readonly pointId: string; readonly createdAt: number }[]>;
   /**
-   * Opens a sound point while `work` runs. Throws `overloaded`, `out_of_space`, `data_corrupted`,
+   * Opens an intact point while `work` runs. Throws `overloaded`, `out_of_space`, `data_corrupted`,
    * `target_unavailable`.
    */
   during<T>(pointId: string, work: (point: OpenPoint) => Promise<T>): Promise<T>;

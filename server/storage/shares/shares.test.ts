@@ -22,7 +22,7 @@ test('a bucket that is deleted while a link to it is made is what the refusal na
     store: new ShareSql(metadata),
     keys: { currentId: async () => '', holderOf: async () => owner },
     passwords: {
-      // Between the look at the bucket and the commit.
+      // Between the check of the bucket and the commit.
       hash: async () => {
         await metadata.commit([{ sql: "DELETE FROM buckets WHERE name = 'gone'", params: [] }]);
         return 'hash';

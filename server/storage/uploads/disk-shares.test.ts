@@ -13,7 +13,10 @@ import { openStorageFixture } from '../../testing/storage-fixture.ts';
 const GIB = 2 ** 30;
 const BYTES = Buffer.alloc(100_000);
 
-/** On a disk that fills; `first` others are first at each of the next commits that count bytes. */
+/**
+ * On a disk that is filling up; `first` other accounts are faster at each of the next commits that count
+ * bytes.
+ */
 async function open() {
   const clash = { first: 0 };
   const openMetadata = async (directory: string, clock: FakeClock) => {

@@ -27,7 +27,7 @@ beforeEach(async () => {
 });
 afterEach(() => fixture.close());
 
-/** An object of a new bucket, in parts of SIZES, and its parts. */
+/** An object in a new bucket, in parts of SIZES, and its parts. */
 async function assemble(encryption: boolean) {
   await fixture.buckets.create(by(owner), { name: 'kept', encryption });
   const upload = await uploads.begin('kept', 'in-parts');
@@ -45,7 +45,7 @@ function pathOf({ blob_name: name }: PartBlobRow): string {
   return join(root, found ?? assert.fail('no file'));
 }
 
-/** Changes what is stored of the part; the result undoes it. */
+/** Changes the stored data of the part; the result undoes the change. */
 async function damage(part: PartBlobRow): Promise<() => void | Promise<void>> {
   if (part.blob_name === null) {
     const sql = 'UPDATE blobs SET checksum = checksum + ? WHERE id = ?';

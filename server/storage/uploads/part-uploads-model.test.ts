@@ -33,7 +33,7 @@ interface ModelVersion {
 }
 interface ModelUpload extends TestUpload {
   readonly parts: Map<number, Buffer>;
-  /** Once it is completed. */
+  /** Set once it is completed. */
   bytes?: Buffer;
   state: 'open' | 'aborted' | string;
 }
@@ -73,7 +73,7 @@ interface Step {
 
 const versionsOf = (model: Model, named: string) => model.objects.get(named) ?? [];
 
-/** The new version or marker; without versioning it takes the place of the null version. */
+/** The new version or marker; without versioning it replaces the null version. */
 function place(model: Model, named: string, made: Omit<ModelVersion, 'isNull'>): void {
   const isNull = model.versioning !== 'on';
   const rest = versionsOf(model, named).filter((version) => !(isNull && version.isNull));
@@ -104,7 +104,7 @@ async function putPart(model: Model, { pick = 0, number = 1, size = 0 }: Step): 
   upload.parts.set(number, bytes);
 }
 
-/** Leaves the part of that number out. */
+/** Omits the part with this number. */
 async function complete(model: Model, { pick = 0, number = 0 }: Step): Promise<void> {
   const upload = model.uploads.at(-1 - pick);
   if (!upload) return;

@@ -29,7 +29,7 @@ sharedStorage(async (shared) => {
 
 const LARGE = INLINE_MAX_BYTES + 1;
 
-/** Bytes of contents that the account is charged for. */
+/** Bytes of content for which the account is charged. */
 async function kept(): Promise<number> {
   const sql = `SELECT storage_bytes - (SELECT sum(metadata_bytes) FROM buckets)
     - (SELECT coalesce(sum(metadata_bytes), 0) FROM uploads WHERE state = 0) AS bytes

@@ -15,7 +15,7 @@ before(async () => {
 });
 after(() => fixture.close());
 
-/** "Wraps" a data key by showing it, so that the test may use it. */
+/** Shows a data key instead of wrapping it, so that the test can use it. */
 const open = (deps: Partial<UploadDeps> = {}) =>
   new Upload({
     owner: 1,
@@ -31,14 +31,14 @@ async function receive(upload: Upload, bytes: Buffer, stepBytes: number): Promis
   for (let at = 0; at < bytes.length; at += stepBytes) {
     const piece = Buffer.from(bytes.subarray(at, at + stepBytes));
     const waiting = upload.write(piece);
-    // The caller may reuse its memory at once.
+    // The caller may reuse its memory immediately.
     piece.fill(0xee);
     await waiting;
   }
   return upload.finish();
 }
 
-/** The plaintext behind what the row would say. */
+/** The plaintext for the values that the row would have. */
 async function bytesOf({ blob, sizeBytes }: ReceivedBytes): Promise<Buffer> {
   if (blob.data) return Buffer.from(openInline(blob.data, blob.checksum, blob.wrappedKey));
   assert.ok(blob.name !== null);
@@ -254,7 +254,7 @@ test('what comes while the blob is being created is stored in order, also if the
   const before = (await storedNames()).length;
   const bytes = randomSecret(5 * INLINE_MAX_BYTES);
   const upload = open({ blobs: slow });
-  // The request's last data and its end may be one event: nobody waits in between.
+  // The last data of the request and its end may be one event: no code runs in between.
   const waits = [0, 2, 3].map((at, i) =>
     upload.write(bytes.subarray(at * INLINE_MAX_BYTES, ([2, 3, 5][i] ?? 0) * INLINE_MAX_BYTES)),
   );
