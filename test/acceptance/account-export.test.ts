@@ -1,4 +1,4 @@
-/** Everything of an account as one zip: by its owner and by administrators, read back byte for byte. */
+/** All data of an account as one zip: by its owner and by administrators, compared byte for byte. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
@@ -40,7 +40,7 @@ async function exported(client: CheckedClient, path = EXPORT): Promise<Packed> {
   return unpacked(Buffer.from(await response.arrayBuffer()));
 }
 
-/** Holds all files against the manifest. */
+/** Compares all files with the manifest. */
 function unpacked(zip: Buffer): Packed {
   const all = unzip(zip);
   const manifest = JSON.parse(String(all.at(-1)?.bytes));
@@ -75,7 +75,7 @@ async function newAccount(): Promise<{ readonly account: Account; readonly user:
 }
 
 describe('an export', () => {
-  /** What the archive must hold, by bucket, name and version. */
+  /** The expected content of the archive, by bucket, name and version. */
   const written: { readonly name: string; readonly version: string; readonly bytes: Buffer }[] = [];
   let owner: Awaited<ReturnType<typeof newAccount>>;
   let hookSecret = '';
@@ -331,7 +331,7 @@ test('disks of machines come when they are wanted, as the guide joins them', {
 test('kill -9 in the middle leaves nothing behind, and the next export is whole', async () => {
   const { account, user } = await newAccount();
   await user.expect(201, '/api/buckets', { json: { name: 'killed' } });
-  // So many that the directory of the zip is no longer kept in memory.
+  // So many that the directory of the zip is no longer in memory.
   for (let i = 0; i < 400; i += 20) {
     const some = Array.from({ length: 20 }, (_, n) =>
       user.upload('killed', `a/${'x'.repeat(180)}-${i + n}`, 'x'),

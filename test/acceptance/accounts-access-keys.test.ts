@@ -1,4 +1,4 @@
-/** Contract §3: further keys, with scopes, limits and an end. */
+/** Contract §3: additional keys, with scopes, limits and expiry. */
 import assert from 'node:assert/strict';
 import { before, describe, test } from 'node:test';
 import { CheckedClient } from '../harness/checked-client.ts';

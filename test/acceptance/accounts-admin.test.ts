@@ -1,4 +1,7 @@
-/** Contract §3: what administrators do with accounts, and what an account without credits still may. */
+/**
+ * Contract §3: administrators' calls about accounts, and the calls still allowed to an account without
+ * credits.
+ */
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
 import { CheckedClient } from '../harness/checked-client.ts';
@@ -32,7 +35,7 @@ describe('the list of accounts', () => {
       admins.map(({ username }: { username: string }) => username),
       ['admin'],
     );
-    // The name of a flag, and no password.
+    // The name of a flag instead of a password.
     const text = JSON.stringify(list).replaceAll('"must_change_password"', '');
     assert.doesNotMatch(text, /password|argon2/);
   });
@@ -298,7 +301,7 @@ test('no administrator opens the account of another; the answer names the comman
     const problem = await admin.refused(403, 'operator_required', [...call]);
     assert.match(problem.hint, /cloudlet admin reset-link colleague/, call[0]);
   }
-  // Taking the rights away first opens nothing either.
+  // Revoking the permissions first gives no access either.
   await admin.expect(200, url, { method: 'PATCH', json: { is_admin: false } });
   for (const call of [
     [`${url}/reset-link`, { method: 'POST' }],

@@ -1,4 +1,4 @@
-/** The operator's way in: the set-up link of the first start, and bin/cloudlet on the machine itself. */
+/** The operator's access: the set-up link of the first start, and bin/cloudlet on the host itself. */
 import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { request } from 'node:http';
@@ -40,7 +40,7 @@ class Operator {
     return stdout.trim();
   }
 
-  /** Ends with this code and one line on stderr that says why. */
+  /** Ends with this code and one line on stderr with the reason. */
   async fail(code: number, ...args: string[]): Promise<string> {
     const ended = await this.run(...args);
     assert.equal(ended.code, code, `${args.join(' ')}: ${ended.stdout}${ended.stderr}`);
@@ -106,7 +106,7 @@ describe('the set-up link', () => {
   });
 });
 
-/** The same story, told to a data directory with and without a server on it. */
+/** The same sequence on a data directory with and without a server. */
 async function tellAdminStory(operator: Operator, name: string, blobs: string): Promise<void> {
   const email = `${name}@example.org`;
   const made = await operator.succeed('admin', 'create', '--username', name, '--email', email);
@@ -131,7 +131,7 @@ async function tellAdminStory(operator: Operator, name: string, blobs: string): 
   assert.equal(scrubbed, `${blobs} and 0 databases verified; 0 damaged`);
 }
 
-// A rotation waits for ten seconds: the two wait together.
+// A rotation waits for ten seconds: the two wait at the same time.
 describe('bin/cloudlet tells the same story', { concurrency: 2 }, () => {
   test('without a server', async () => {
     const operator = new Operator('offline');
@@ -286,7 +286,7 @@ describe('bin/cloudlet', () => {
 });
 
 describe('the control socket', () => {
-  /** Status of a request by it; rejects when nobody listens. */
+  /** Status of a request to it; rejects if no program listens. */
   const ask = (dataDir: string, headers: Record<string, string> = {}): Promise<number | undefined> => {
     const { promise, resolve, reject } = Promise.withResolvers<number | undefined>();
     const socketPath = join(dataDir, 'control.sock');

@@ -1,4 +1,4 @@
-/** Whoever floods the login waits for itself: others get in. */
+/** An account that floods the login only delays itself: others can log in. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { Agent, type IncomingMessage, request } from 'node:http';
@@ -28,7 +28,7 @@ interface Outcome {
   readonly retryAfter: string | undefined;
 }
 
-/** A login that comes from `localAddress`: every address of 127.0.0.0/8 is this host's. */
+/** A login from `localAddress`: every address of 127.0.0.0/8 belongs to this host. */
 async function login(name: string, password: string, from: { localAddress: string; agent?: Agent }) {
   const headers = { 'content-type': 'application/json' };
   const sent = request(`${cloud.api}/api/login`, { method: 'POST', headers, ...from });
@@ -48,7 +48,7 @@ test('a flood of wrong logins is refused with Retry-After, and right ones from e
   const agent = new Agent({ keepAlive: true });
   const flooders = Array.from({ length: FLOODERS }, async (_, i) => {
     while (!isOver) {
-      // Names of their own, so that the slowing of one name ends nothing.
+      // Separate names, so that the throttling of one name affects no other.
       const name = `nobody-${i}-${flood.length}`;
       flood.push(await login(name, 'wrong password', { localAddress: '127.1.0.1', agent }));
       await sleep(50);

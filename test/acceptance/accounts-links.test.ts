@@ -1,4 +1,4 @@
-/** Links to a password or an account work once, at their own host, and not after their account closed. */
+/** Links for a password or an account work once, at their own host, and not after the account was closed. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { CheckedClient } from '../harness/checked-client.ts';
@@ -78,7 +78,7 @@ for (const [kind, make] of Object.entries(KINDS)) {
     const done = answers.filter(({ status }) => [200, 201].includes(status));
     assert.equal(done.length, 1);
     const others = answers.filter(({ status }) => status >= 300);
-    // An invitation that names its user has taken this name.
+    // An invitation that names its user has reserved this name.
     const codes = others.filter(({ body }) => !['invalid_link', 'username_taken'].includes(body.code));
     assert.deepEqual(codes, []);
   });

@@ -1,4 +1,4 @@
-/** Contract §3: logging in and out, and the slowing of guesses. */
+/** Contract §3: logging in and out, and the throttling of guesses. */
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
 import { CheckedClient } from '../harness/checked-client.ts';
@@ -14,14 +14,14 @@ const admin = client.as(ADMIN_KEY);
 
 const login = (json: unknown) => client.call('/api/login', { json });
 
-/** Logs in and gives the headers of a page of that session. */
+/** Logs in and returns the headers of a page of that session. */
 async function pageOf(username: string, password = PASSWORD): Promise<SessionHeaders> {
   const answer = await login({ username, password });
   assert.equal(answer.status, 200);
   return sessionOf(answer);
 }
 
-/** Cookie and token alone, which say nothing of the page that asks. */
+/** Cookie and token alone, which do not identify the page. */
 const secretsOf = ({ cookie, 'cloudlet-session': token }: SessionHeaders) => ({
   cookie,
   'cloudlet-session': token,
@@ -84,10 +84,10 @@ describe('logging in', () => {
     const token = own['cloudlet-session'];
     const page = { 'sec-fetch-site': 'same-origin' };
     const halves = [
-      // What a program behind another port of the host sees of its visitor.
+      // The headers that a program on another port of the host gets from its visitor.
       { cookie: own.cookie },
       { cookie: own.cookie, 'cloudlet-session': other['cloudlet-session'] },
-      // What the page sends after that program has set its own cookie.
+      // The headers of the page after that program has set its own cookie.
       { cookie: other.cookie, 'cloudlet-session': token },
       { 'cloudlet-session': token },
     ];
@@ -101,7 +101,7 @@ describe('logging in', () => {
       for (const [path, call] of calls)
         await client.refused(401, 'incomplete_session', [path, { ...call, headers: { ...page, ...half } }]);
     }
-    // What it set beside the session's own, for a longer path, hides nothing.
+    // A cookie set beside that of the session, for a longer path, hides nothing.
     const beside = `${other.cookie}; cloudlet_session=${'A'.repeat(43)}; ${own.cookie}`;
     const headers = { ...page, cookie: beside, 'cloudlet-session': token };
     assert.equal((await client.expect(200, '/api/account', { headers })).username, victim.username);
@@ -246,7 +246,7 @@ describe('ten failures of one account', () => {
 
 describe('sessions', () => {
   const FIREFOX = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0';
-  /** A new account that is signed in `count` times, and the path of each session. */
+  /** A new account with `count` sessions, and the path of each session. */
   async function signedIn(count: number) {
     const { username, api_key } = await client.register();
     const pages: SessionHeaders[] = [];

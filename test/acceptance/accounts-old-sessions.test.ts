@@ -1,4 +1,4 @@
-/** A session whose password was given long ago gets no secret before it gives the password again. */
+/** A session whose password was given long ago gets no secret until it gives the password again. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

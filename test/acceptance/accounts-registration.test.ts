@@ -1,4 +1,4 @@
-/** Contract §3: who may register, with what, and what comes back. */
+/** Contract §3: who can register, with which fields, and the response. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -20,7 +20,7 @@ const client = await CheckedClient.open(cloud.api);
 const PASSWORD = 'correct horse battery';
 let counter = 0;
 
-/** Fields that would be accepted, some of them replaced. */
+/** Valid fields, some of them replaced. */
 function fields(replaced: Record<string, unknown> = {}): Record<string, unknown> {
   const username = `reg-${++counter}`;
   return { username, email: `${username}@example.org`, password: PASSWORD, ...replaced };

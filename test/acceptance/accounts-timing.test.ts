@@ -1,4 +1,4 @@
-/** Neither sign-in nor a forgotten password tells by its time or its answer who has an account. */
+/** Neither sign-in nor a forgotten password reveals by timing or response who has an account. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { request } from 'node:http';
@@ -10,7 +10,7 @@ import { CloudProcess } from '../harness/cloud-process.ts';
 import { MailServer } from '../harness/mail-server.ts';
 
 const PEOPLE = 210;
-/** Of each: beyond, no mail goes to an address. */
+/** Of each: above this, no mail is sent to an address. */
 const RESETS = 3;
 /** Standard deviations: by chance once in 15,000 runs. */
 const MOST = 4;
@@ -22,7 +22,7 @@ interface Try {
 }
 
 let calls = 0;
-/** Sends from its own address: each address may ask for 60 links in ten minutes. */
+/** Sends from a new address: each address may request 60 links in ten minutes. */
 async function post({ path, json }: Try) {
   calls++;
   const localAddress = `127.1.${calls >> 8}.${calls & 255}`;
@@ -55,7 +55,7 @@ after(async () => {
   await server?.close();
 });
 
-/** The address of a new account, which a link has confirmed. */
+/** The address of a new account, confirmed by a link. */
 async function confirmed(username: string): Promise<string> {
   const email = `${username}@example.org`;
   const registered = await anyone.call('/api/register', { json: { username, email, password: PASSWORD } });
@@ -67,7 +67,7 @@ async function confirmed(username: string): Promise<string> {
   return email;
 }
 
-/** All that an answer says but what differs from request to request. */
+/** The complete answer without the parts that differ in every request. */
 function said({ status, headers, body }: Awaited<ReturnType<typeof post>>): string {
   return JSON.stringify([status, { ...body, request_id: '' }, headers]);
 }
@@ -77,14 +77,14 @@ async function timed(one: Try, answers: Set<string>): Promise<number> {
   const answer = await post(one);
   const took = performance.now() - began;
   answers.add(said(answer));
-  // What a request left to be done later takes time from nobody.
+  // Deferred work of a request delays no other request.
   await sleep(20);
   return took;
 }
 
 const median = (all: readonly number[]) => all.toSorted((a, b) => a - b)[all.length >> 1] ?? 0;
 
-/** How far the signed ranks of these differences are from chance, in standard deviations (Wilcoxon). */
+/** The distance of the signed ranks of these differences from chance, in standard deviations (Wilcoxon). */
 function signedRanks(differences: readonly number[]): number {
   const count = differences.length;
   const bySize = differences.toSorted((a, b) => Math.abs(a) - Math.abs(b));
@@ -94,8 +94,8 @@ function signedRanks(differences: readonly number[]): number {
 }
 
 /**
- * Tries pairs of somebody and nobody, in changing order: within a pair both meet the same load of this
- * host, and by chance each is the slower one as often and by as much.
+ * Tests pairs of an existing and a missing account, in changing order: in a pair both meet the same load of
+ * this host, and by chance each is the slower one equally often.
  */
 async function assertTellsNothing(tries: number, make: (email: string) => Try): Promise<string> {
   const took = { known: [] as number[], nobody: [] as number[] };

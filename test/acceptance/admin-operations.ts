@@ -1,4 +1,4 @@
-/** What administrators do with accounts, for the test of every permission: see permissions.test.ts. */
+/** Administrators' calls about accounts, for the test of every permission: see permissions.test.ts. */
 
 export const ADMIN_OPERATIONS = {
   adminCreateSetupLink: {},

@@ -1,4 +1,4 @@
-/** Entries about objects: only where the bucket's setting asks for them, by REST, S3 and signed link. */
+/** Entries about objects: only if the bucket's setting asks for them, by REST, S3 and signed link. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -27,7 +27,7 @@ async function owner(bucket: string, logged?: 'writes' | 'all') {
   const set = (value: string | null) =>
     client.expect(200, `/api/buckets/${bucket}/settings`, { method: 'PATCH', json: { data_events: value } });
   if (logged !== undefined) assert.equal((await set(logged)).data_events, logged);
-  /** Entries about objects, oldest first, once those that are noted are stored. */
+  /** Entries about objects, oldest first, once the pending ones are stored. */
   const rows = async (): Promise<Row[]> => {
     await sleep(1200);
     const all: Row[] = await client.expect(200, '/api/audit?limit=1000');

@@ -1,4 +1,4 @@
-/** The audit log under attack: odd texts, many searches at once, and readers that do not read. */
+/** The audit log under attack: unusual texts, many concurrent searches, and readers that do not read. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
@@ -11,13 +11,13 @@ import { openSocket, parseResponse, sendRaw } from '../harness/raw-http.ts';
 import { eventually } from '../harness/waiting.ts';
 import { CliUser } from './cli-kit.ts';
 
-/** More bytes than the kernel keeps for a reader, and 300 MiB for all of them. */
+/** More bytes than the kernel buffers for a reader, and 300 MiB for all of them. */
 const ENTRIES = 8000;
 const LANES = 32;
 const REASON = 'a reason that is told at length, '.repeat(15);
 const AT_ONCE = 50;
 const MOST_MB = 200;
-/** Escape, the C1 codes that terminals obey, and letters that turn the direction of reading. */
+/** Escape, the C1 codes that terminals interpret, and characters that reverse the reading direction. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not be there
 const RAW = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/;
 
@@ -73,7 +73,7 @@ test('an agent is cut, one of 1 MB is refused, and none begins another header', 
       ),
     );
   assert.equal(parseResponse(await send('x'.repeat(20_000))).status, 431);
-  // The connection may end before all of it is sent.
+  // The connection may end before everything is sent.
   const large = await send('x'.repeat(2 ** 20)).catch(() => '');
   assert.ok(large === '' || parseResponse(large).status === 431, large.slice(0, 200));
   assert.equal(parseResponse(await send('a\u0000b')).status, 400);
@@ -114,7 +114,7 @@ test('a large log is searched by 50 at once, and read by 50 who pause, while oth
   };
   const watching = watch();
 
-  // Nothing fits: each goes through all of it.
+  // Nothing matches: each reads all entries.
   const searches = Array.from({ length: AT_ONCE }, () => log(admin, 'account_id=all&target=none&limit=10'));
   assert.deepEqual(new Set((await Promise.all(searches)).map(({ length }) => length)), new Set([0]));
 

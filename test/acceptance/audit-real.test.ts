@@ -1,4 +1,4 @@
-/** Nothing secret gets into the audit log of calls that succeed, on real machines, databases and buckets. */
+/** No secret gets into the audit log through successful calls, on real machines, databases and buckets. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -17,7 +17,7 @@ const MARK = 'kanarienvogel-7319';
 const PASSWORD = `${MARK} password`;
 const SSH_KEY = `ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI${'A'.repeat(43)} ${MARK}`;
 
-/** Bodies that succeed and have users' own content in them; others are those of permissions.test.ts. */
+/** Successful bodies with users' own content; the others are those of permissions.test.ts. */
 const BODIES: Readonly<Record<string, object>> = {
   updateAccount: { current_password: PASSWORD, password: `${PASSWORD} 2`, email: `${MARK}@example.org` },
   confirmPassword: { current_password: PASSWORD },
@@ -44,24 +44,24 @@ const BODIES: Readonly<Record<string, object>> = {
   adminImportInvitations: { csv: `label,email\n${MARK},${MARK}-7@example.org\n` },
 };
 
-/** They end what the test needs, open a socket, or stop the cloud's other work. */
+/** They end something the test needs, open a socket, or stop other work of the cloud. */
 const LEFT_OUT: ReadonlySet<string> = new Set([
   ...['closeAccount', 'watchUpdates', 'rotateMasterKey', 'openConsole', 'openVmTunnel', 'openDatabaseTunnel'],
   ...['adminDrainNode', 'adminForgetNode', 'exportAccount', 'setUp', 'getSetupPage'],
 ]);
 
 const POST = { method: 'POST' };
-/** Secrets of answers by the member that showed them. */
+/** Secrets of answers by the member that contained them. */
 const secrets = new Map<string, string>();
 
-/** Takes every secret of an answer: by its member's name, and of links what opens them. */
+/** Collects every secret of an answer: by the name of its member, and in links the token. */
 function gather(value: unknown, name: string): void {
   if (Array.isArray(value)) for (const each of value) gather(each, name);
   else if (typeof value === 'object' && value !== null)
     for (const [member, each] of Object.entries(value)) gather(each, member);
   if (typeof value !== 'string') return;
   const isSecret = /(?:^|_)(?:password|secret|token|ticket|key|device_code)$/.test(name);
-  // Answers about rights name a key by its id, as entries do.
+  // Answers about permissions name a key by its id, like entries.
   if (isSecret && value.length >= 16 && !value.startsWith('key-')) secrets.set(value, name);
   if (!URL.canParse(value)) return;
   const { password, search, hash, pathname } = new URL(value);
@@ -69,14 +69,14 @@ function gather(value: unknown, name: string): void {
   for (const part of [password, search, hash, last]) if (part.length >= 16) secrets.set(part, name);
 }
 
-/** Members of entries in which the mark may be. */
+/** Members of entries that may contain the mark. */
 const NAMES: ReadonlySet<string> = new Set(['saveQuery name', 'createShare name', 'changeVm tags']);
 
 interface Place {
   readonly [parameter: string]: string;
 }
 
-/** A real thing of every kind, by the parameters of paths. */
+/** A real resource of every kind, by the parameters of paths. */
 async function things(admin: CheckedClient): Promise<{ place: Place; databases: string[] }> {
   await admin.expect(201, '/api/buckets', { json: { name: 'real-bucket', versioning: true } });
   const { body: object } = await admin.upload('real-bucket', `${MARK}/a.txt`, MARK);
@@ -121,7 +121,7 @@ async function things(admin: CheckedClient): Promise<{ place: Place; databases: 
   return { place, databases };
 }
 
-/** Reads, then changes, then what removes. */
+/** Reads, then changes, then removals. */
 const rank = ({ method, operation: { operationId } }: Entry) =>
   method === 'GET' ? 0 : method === 'DELETE' || /Remove|abort|end[A-Z]/.test(operationId) ? 2 : 1;
 
@@ -175,7 +175,7 @@ test('no secret that a successful call was given or showed is in the log', {
     .split('\n')
     .filter((line) => line.includes(MARK))
     .map((line) => JSON.parse(line));
-  // Names that people chose are shown, and nothing else of theirs.
+  // Names chosen by users are shown, and nothing else of theirs.
   const shown = marked.map(({ action, target, detail }) => {
     const names = Object.entries(detail ?? {}).flatMap(([name, value]) =>
       JSON.stringify(value).includes(MARK) ? [name] : [],

@@ -1,4 +1,4 @@
-/** Nothing secret gets into the audit log, whatever text every operation is called with. */
+/** No secret gets into the audit log, whatever text any operation is called with. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -12,7 +12,7 @@ const anyone = await CheckedClient.open(cloud.api);
 const admin = anyone.as(ADMIN_KEY);
 
 const MARK = 'kanarienvogel-7319';
-/** Members that entries show, by operation; all others must not be there. */
+/** Members shown in entries, by operation; all others must be absent. */
 const SHOWN: Readonly<Record<string, readonly string[]>> = {
   register: ['username'],
   login: ['username'],
@@ -47,7 +47,7 @@ interface Schema {
   readonly patternProperties?: Readonly<Record<string, Schema>>;
 }
 
-/** A value of this shape with the mark wherever there may be text. */
+/** A value of this shape with the mark in every text. */
 function marked(schema: Schema, name: string, shown: readonly string[]): unknown {
   if (schema.enum !== undefined) return schema.enum[0];
   if (schema.const !== undefined) return schema.const;
@@ -75,7 +75,7 @@ function callOf({ method, path, operation }: Entry) {
   return { url, bare: url.split('?')[0] ?? '', call: { method, json } };
 }
 
-/** Those that end or lock what the test needs. */
+/** Operations that end or lock something the test needs. */
 const LEFT_OUT: ReadonlySet<string> = new Set(['closeAccount', 'watchUpdates', 'rotateMasterKey']);
 
 const wholeLog = () => admin.fetch('/api/audit?account_id=all&format=jsonl').then((answer) => answer.text());
@@ -93,7 +93,8 @@ test('no marked text of any call is in the log', async () => {
       referer: `http://x/${MARK}`,
     };
     const client = permission.startsWith('admin') ? admin : user;
-    // By clients that judge nothing, since most of it is refused. Once with a bad query, once without one.
+    // Sent with clients that do not validate, because most calls are refused. Once with a bad query, once
+    // without one.
     for (const path of [url, bare]) {
       const answer = await client.fetch(path, { ...call, headers });
       await answer.body?.cancel();

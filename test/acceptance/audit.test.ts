@@ -1,4 +1,4 @@
-/** The audit log: who did what, stored with the effect, shown to those it concerns, and never a secret. */
+/** The audit log: who did what, stored with the effect, shown to the owner, and never with a secret. */
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -33,7 +33,7 @@ interface Row {
 const rowsOf = (client: CheckedClient, query = ''): Promise<Row[]> =>
   client.expect(200, `/api/audit${query}`);
 
-/** The newest entry of an action, which may be stored within a second of the answer. */
+/** The newest entry of an action, which may be stored up to a second after the answer. */
 async function entryOf(client: CheckedClient, action: string, query = ''): Promise<Row> {
   for (let tries = 0; ; tries++) {
     const [row] = await rowsOf(client, `?action=${action}${query}`);

@@ -1,4 +1,4 @@
-/** A spend cap per account: set, told, reached under a running machine, and lifted; also across a kill. */
+/** A spend cap per account: set, reported, reached by a running machine, and lifted; also across a kill. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { CheckedClient } from '../harness/checked-client.ts';
@@ -11,7 +11,7 @@ import { cannotRunGuests, idleImage, newVm, removeAll } from './vms-kit.ts';
 let cloud: CloudProcess;
 let client: CheckedClient;
 before(async () => {
-  // Caps are looked at as often as the grace of credits is long.
+  // Caps are checked as often as the grace period of credits is long.
   const env = {
     CLOUDLET_CREDIT_GRACE_SECONDS: '1',
     CLOUDLET_VM_GRACE_SECONDS: '1',
@@ -117,7 +117,7 @@ describe('calls that are under way when the cap is reached', () => {
     const headers = { 'x-api-key': user.key ?? '', 'content-type': 'multipart/form-data; boundary=x' };
     const url = `${cloud.api}/api/buckets/slow/upload`;
     const sent = fetch(url, { method: 'POST', headers, body, duplex: 'half' });
-    // Nothing shows that it has begun; by then it has.
+    // Its start cannot be observed; by now it has started.
     for (let calls = 0; calls < 20; calls++) await user.expect(200, '/api/buckets');
     await setCap(user, { cap: 0 });
     assert.equal((await user.upload('slow', 'b.txt', 'refused')).status, 402);

@@ -1,4 +1,4 @@
-/** Wall clocks that are set or jitter while machines run: what did not pass is not charged. */
+/** Wall clocks that are set or jitter while machines run: time that did not pass is not charged. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -15,7 +15,7 @@ const skip = cannotRunGuests() || noFakedClock;
 const STEP_MS = 2000;
 const JUMPS_FORWARD = ['+30d', '+1s', '+3600s'];
 const day = (offset: number) => new Date(Date.now() + offset * 86_400_000).toISOString();
-/** The reports' period: with all hours that the clock ever shows. */
+/** The period of the reports: all hours that the clock ever shows. */
 const PERIOD = `?from=${day(-60)}&to=${day(60)}`;
 
 async function fakedCloud(

@@ -1,4 +1,6 @@
-/** Credits that run out under a running machine: grace, stop, a top-up, and a start; also across kills. */
+/**
+ * Credits that run out while a machine runs: grace period, stop, a top-up, and a start; also across kills.
+ */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { CheckedClient } from '../harness/checked-client.ts';
@@ -7,7 +9,7 @@ import { ADMIN_KEY, CloudProcess } from '../harness/cloud-process.ts';
 import { eventually } from '../harness/waiting.ts';
 import { cannotRunGuests, idleImage, newVm, removeAll } from './vms-kit.ts';
 
-/** Credits are looked at just as often. Long enough to see a machine that runs in it. */
+/** Credits are checked just as often. Long enough to observe a running machine in it. */
 const GRACE_SECONDS = 3;
 const env = {
   CLOUDLET_CREDIT_GRACE_SECONDS: String(GRACE_SECONDS),
@@ -25,7 +27,7 @@ const credits = (account: Account) => `/api/admin/accounts/${account.id}/credits
 const give = (account: Account, amount: number, more: object = {}) =>
   client.as(ADMIN_KEY).expect(200, credits(account), { json: { amount, reason: 'test', ...more } });
 
-/** Takes all that may be spent but this. */
+/** Removes all credits that may be spent, except this. */
 async function leave(account: Account, micro: number): Promise<void> {
   const { credits: all, credits_held } = await client.as(account.api_key).expect(200, '/api/account');
   const spendable = Math.round((all - credits_held) * 1e6);
@@ -68,7 +70,7 @@ describe('without a credit left', () => {
     assert.equal((await user.upload('kept', 'b.txt', 'more')).status, 402);
     assert.equal(String(await user.download(body.object_id)), 'mine');
     await user.expect(200, `/api/storage/${body.object_id}`, { method: 'DELETE' });
-    // Nothing that is charged runs: nothing runs out.
+    // Nothing charged is running: no credits run out.
     assert.equal((await user.expect(200, '/api/account')).billing_state, 'ok');
     await give(account, 1);
     await user.expect(201, '/api/buckets', { json: { name: 'more' } });
@@ -122,7 +124,7 @@ describe('a machine whose account runs out', { skip: cannotRunGuests() }, () => 
     await post(user, `${vm}/start`);
     const held = await user.expect(200, '/api/account');
     assert.equal(held.credits_held, 0.0116);
-    // A machine that its owner stops stays stopped whatever follows.
+    // A machine stopped by its owner stays stopped, whatever follows.
     await post(user, `${stopped}/start`);
     await post(user, `${stopped}/stop?force=true`);
     await leave(account, 5);

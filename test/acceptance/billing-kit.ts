@@ -1,4 +1,4 @@
-/** What the tests of billing have in common: the books as they lie on the disk, and a machine's bill. */
+/** Shared by the tests of billing: the books as stored on disk, and a machine's bill. */
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
@@ -25,7 +25,7 @@ function reading<T>(dataDir: string, work: (database: Database.Database) => T): 
   const database = new Database(join(dataDir, 'metadata.db'), { readonly: true });
   database.defaultSafeIntegers(true);
   try {
-    // All reads of one state, also of a cloud that runs.
+    // All reads use one state, even while the cloud runs.
     return database.transaction(() => work(database))();
   } finally {
     database.close();
@@ -47,8 +47,8 @@ function assertChain(transfers: readonly Transfer[]): void {
 }
 
 /**
- * Walks the whole ledger, independently of the server: the chain is whole, all sides add up to 0, every
- * cached balance is its sum, no account is below 0. Gives the transfers.
+ * Verifies the whole ledger, independently of the server: the chain is complete, each transfer adds up to 0,
+ * every cached balance is its sum, and no account is below 0. Returns the transfers.
  */
 export function assertBooks(dataDir: string): Transfer[] {
   return reading(dataDir, (database) => {
@@ -87,7 +87,7 @@ export interface Run {
   readonly to: number;
 }
 
-/** The runs of a stopped machine, as they were written down in the commits that began and ended them. */
+/** The runs of a stopped machine, as recorded in the commits that started and ended them. */
 export function runsOf(dataDir: string, vmId: string): Run[] {
   const events = reading(
     dataDir,
@@ -111,12 +111,12 @@ export function runsOf(dataDir: string, vmId: string): Run[] {
 export const msOf = (runs: readonly Run[]) => runs.reduce((sum, { from, to }) => sum + to - from, 0);
 
 export interface Bill {
-  /** For which it was charged, ms. */
+  /** The charged time, ms. */
   readonly ms: number;
   readonly micro: number;
 }
 
-/** What a machine's time has cost up to now. The report's own sums are checked by the way. */
+/** The cost of a machine's time up to now. Also checks the sums of the report. */
 export async function billOf(user: CheckedClient, vmId: string, query = ''): Promise<Bill> {
   const report = await user.expect(200, `/api/billing/usage${query}`);
   const micro = (credits: number) => Math.round(credits * 1e6);

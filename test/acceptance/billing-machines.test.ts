@@ -1,4 +1,4 @@
-/** What real machines cost: by the second they ran, whatever happens to Cloudlet meanwhile. */
+/** The cost of real machines: by the second of running time, whatever happens to Cloudlet meanwhile. */
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
@@ -16,10 +16,10 @@ import { cannotRunGuests, guestPids, idleImage, newVm, removeAll } from './vms-k
 
 const isFull = process.env.FAULTS === 'full';
 const RUN_MS = isFull ? 90_000 : 4000;
-/** Longer than what a clock or the look at an end may be off. */
+/** Longer than the inaccuracy of a clock or of the detection of an end. */
 const DEAD_MS = isFull ? 60_000 : 2500;
 const TIMES = 20;
-/** Clocks are read a moment before and after what they are read for; times of files are coarser still. */
+/** Clocks are read a moment before and after the event; file times are even coarser. */
 const TICKS_MS = 10;
 const SPENDERS = isFull ? 64 : 24;
 const AFFORDED = 3;
@@ -47,7 +47,7 @@ after(async () => {
 const post = (path: string) => user.expect(200, path, { method: 'POST' });
 const idOf = (vm: string) => vm.slice(vm.lastIndexOf('/') + 1);
 
-/** Cloudlet is killed, is dead while `work` is done, and comes back on other ports. */
+/** Cloudlet is killed, stays down during `work`, and restarts on other ports. */
 async function whileDead(work: () => Promise<void>): Promise<void> {
   await cloud.crash();
   await work();
@@ -55,7 +55,7 @@ async function whileDead(work: () => Promise<void>): Promise<void> {
   user = await CheckedClient.open(cloud.api, key);
 }
 
-/** Starts it, waits, stops it; gives the shortest and the longest time it can have run, ms. */
+/** Starts it, waits, stops it; returns the shortest and the longest possible running time, ms. */
 async function runFor(
   vm: string,
   meanwhile: () => Promise<unknown>,

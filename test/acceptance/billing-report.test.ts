@@ -1,4 +1,4 @@
-/** Contract §7: what an account is told of its use, and the operator of all. */
+/** Contract §7: the usage report of an account, and the operator's report of all accounts. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
@@ -20,7 +20,7 @@ async function newUser() {
   return { id: account.id as number, client: anyone.as(account.api_key) };
 }
 
-/** The beginning of the next hour, as records have it. */
+/** The beginning of the next hour, as in records. */
 function nextHour(hours = 1): string {
   const ms = Math.floor(performance.timeOrigin / 3_600_000 + performance.now() / 3_600_000 + hours);
   return new Date(ms * 3_600_000).toISOString().slice(0, 19).replace('T', ' ');

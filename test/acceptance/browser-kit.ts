@@ -4,8 +4,8 @@ import { notInstalled } from '../../scripts/installed.ts';
 
 const CHROMIUM = '/usr/bin/chromium';
 /**
- * The browser takes the last of two such lists, so all that Playwright 1.65 turns off is repeated here. Only
- * the first two are ours: hidden pages of the address bar, which cost 0.7 s of processor in each window.
+ * The browser uses only the last of two such lists, so Playwright 1.65's list is repeated here. Only the
+ * first two are ours: hidden pages of the address bar, which cost 0.7 s of processor in each window.
  */
 const DISABLED_FEATURES = [
   'WebUIOmniboxPopup',

@@ -1,4 +1,6 @@
-/** What a real browser does with users' files on the data origin: it shows images and runs nothing. */
+/**
+ * The behaviour of a real browser with users' files on the data origin: it shows images and runs no script.
+ */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
@@ -16,7 +18,7 @@ let cloud: CloudProcess;
 let browser: Browser;
 let sink: Server;
 let sinkUrl = '';
-/** What scripts told the sink, by who ran. */
+/** The reports of scripts to the sink, by the origin of the script. */
 let hits: string[] = [];
 /** Pages of an ordinary server, by path. */
 const pages = new Map<string, { type: string; body: string }>();
@@ -47,7 +49,7 @@ after(async () => {
   sink?.close();
 });
 
-/** Tells the sink in every way a script has. */
+/** Reports to the sink in every way available to a script. */
 const script = (who: string) => `
   document.title = 'ran';
   fetch('${sinkUrl}/hit?who=${who}', { mode: 'no-cors', keepalive: true });
@@ -85,7 +87,7 @@ const HOSTILE: readonly Hostile[] = [
   { name: 'sniffed.json', type: 'application/json', content: html },
 ];
 
-/** One of each type that a browser runs scripts of. */
+/** One file of each type whose scripts a browser runs. */
 const RUNNABLE = [...new Map(HOSTILE.map((hostile) => [hostile.type, hostile])).values()].filter(({ type }) =>
   /html|svg|xml/.test(type),
 );
@@ -96,7 +98,7 @@ async function linkTo(name: string, content: string, type: string): Promise<stri
   return bodyOf(await user.call(`/api/storage/${object_id}/cdn-url`)).cdn_url;
 }
 
-/** A file the browser saves instead of showing ends the visit with an error: that is as good as harmless. */
+/** A file that the browser saves instead of showing ends the visit with an error, which is harmless. */
 async function visit(page: Page, url: string): Promise<void> {
   try {
     await page.goto(url, { waitUntil: 'load' });
@@ -105,13 +107,13 @@ async function visit(page: Page, url: string): Promise<void> {
   }
 }
 
-/** Resolves once the sink was told so. */
+/** Resolves once the sink has received that report. */
 async function heard(who: string): Promise<void> {
   const signal = AbortSignal.timeout(30_000);
   while (!hits.includes(who)) await once(sink, 'request', { signal });
 }
 
-/** Resolves once a script of an ordinary page was heard: what ran earlier was heard before. */
+/** Resolves once the report of a script on an ordinary page has arrived: earlier reports arrive first. */
 async function listenOut(page: Page): Promise<void> {
   pages.set('/control.html', { type: 'text/html', body: html('control') });
   await page.goto(`${sinkUrl}/control.html`, { waitUntil: 'load' });
@@ -157,7 +159,7 @@ test('the same files from a server without our headers do run', { skip }, async 
   }
 });
 
-/** The headers alone hold: even if the file were shown instead of saved, nothing would run. */
+/** The headers alone protect: even if the file were shown instead of saved, no script would run. */
 test('shown instead of saved, the files still run nothing', { skip }, async () => {
   for (const { name, type, content } of RUNNABLE) {
     hits = [];

@@ -1,4 +1,4 @@
-/** The client signs in through a real browser, or with a code; and what others could try meanwhile. */
+/** The client signs in with a real browser, or with a code; and the attacks of others meanwhile. */
 import assert from 'node:assert/strict';
 import { type ChildProcess, execFileSync } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
@@ -34,7 +34,7 @@ after(async () => {
 const keys = async () => (await account.call('/api/account/access-keys')).body as { name: string }[];
 const context = (): BrowserContext => person.context();
 
-/** A command that waits for a person: what it said so far, and how it ends. */
+/** A command that waits for a person: its output so far, and its end. */
 function waiting(args: readonly string[]) {
   const child: ChildProcess = user.start(args);
   children.push(child);
@@ -73,7 +73,7 @@ describe('by browser', { skip }, () => {
     assert.match(said, /Signed in to \S+ as ada, with the key "CLI on .*" until \d{4}-/);
     assert.match(await user.ok(['whoami']), /^ada </);
     assert.match((await keys())[0]?.name ?? '', /^CLI on /);
-    // The code was in one address, of this computer alone.
+    // The code was in one address, on this computer only.
     const leaks = asked.filter(
       (each) => /code=/.test(each) && !/^http:\/\/127\.0\.0\.1:\d+\/callback\?/.test(each),
     );
@@ -115,7 +115,7 @@ describe('by browser', { skip }, () => {
       404,
       'rebound name',
     );
-    // A code of another program, injected: it is not for this one's verifier.
+    // An injected code of another program: it does not match this one's verifier.
     const challenge = createHash('sha256').update('another verifier').digest('base64url');
     const injected = await account.call('/api/login/approvals', {
       json: { redirect_uri: redirect, code_challenge: challenge, ...METHOD },
@@ -236,7 +236,7 @@ describe('with a code', { skip }, () => {
 const guess = async (client: Client, user_code: string) =>
   (await client.call('/api/login/device/find', { json: { user_code } })).status;
 
-/** Asks from another address of this computer. */
+/** Requests from another address of this computer. */
 function strangersCode(): Promise<number> {
   const { hostname, port } = new URL(fixture.cloud.api);
   const headers = { 'content-type': 'application/json' };

@@ -1,4 +1,4 @@
-/** A class by the client: invited by CSV, limited, one password reset, one removed with an export. */
+/** A class with the client: invited by CSV, limited, one password reset, one removed with an export. */
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** `db connect` with the real psql and mariadb, as people use them: at a terminal, and from scripts. */
+/** `db connect` with the real psql and mariadb in both uses: on a terminal, and from scripts. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { globSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -19,12 +19,12 @@ interface Engine {
   readonly engine: string;
   readonly program: string;
   readonly skip: string | false;
-  /** Seen when it waits for a statement. */
+  /** Observed once it waits for a statement. */
   readonly prompt: RegExp;
   /** Takes a minute unless it is cancelled. */
   readonly long: string;
   readonly cancelled: RegExp;
-  /** Tells whether the connection is encrypted. */
+  /** Returns whether the connection is encrypted. */
   readonly isEncrypted: string;
   readonly once: (statement: string) => readonly string[];
 }
@@ -58,7 +58,7 @@ const ENGINES: readonly Engine[] = [
 const cloud = await CloudProcess.start();
 const user = await CliUser.signedIn(cloud.api);
 const api = (await CheckedClient.open(cloud.api)).as(user.key);
-/** Of all that the client starts here. */
+/** Of all programs that the client starts here. */
 const temporary = mkdtempSync(join(tmpdir(), 'cloudlet-test-'));
 after(async () => {
   user.remove();
@@ -73,7 +73,7 @@ const environment = ({ program }: Engine) => ({
   PAGER: 'cat',
 });
 
-/** Ids of that program, as the client has started it. */
+/** Ids of that program as started by the client. */
 const idsOf = ({ program }: Engine) =>
   [...commandLines(`TMPDIR=${temporary}`)]
     .filter(([, line]) => line.startsWith(basename(program)))

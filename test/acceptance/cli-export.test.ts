@@ -1,4 +1,4 @@
-/** The client saves everything of an account, whole or not at all. */
+/** The client saves all data of an account, completely or not at all. */
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -46,7 +46,7 @@ test('an export that breaks off leaves no file, and nobody is removed', async ()
   await admin.ok(['login', cloud.api, '--key', '-'], { input: ADMIN_KEY });
   const client = await CheckedClient.open(cloud.api);
   const { username, id } = await client.register();
-  /** Ends exports as if they were whole, or cuts their connection. */
+  /** Ends exports as if they were complete, or cuts their connection. */
   let isCut = true;
   const proxy = createServer((request, response) => {
     void (async () => {

@@ -1,4 +1,4 @@
-/** Files through the client: what goes in comes out, also when clients are killed and names are hostile. */
+/** Files through the client: downloads equal uploads, even when clients are killed and names are hostile. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
@@ -359,7 +359,7 @@ describe('a place', () => {
     );
     await user.ok(['undelete', '--literal', 's3://literal/a*c']);
     assert.ok((await namesIn('literal')).includes('a*c'));
-    // All versions, but not of what the pattern does not match.
+    // All versions, but only of names that the pattern matches.
     await user.ok(['rm', '--versions', '-y', 's3://literal/*.txt']);
     const left = keysOf(await user.ok(['ls', '--versions', '--json', 's3://literal/my-model**']));
     assert.deepEqual(left, ['my-model-backup/x', ...WITHIN, 'my-models/y']);

@@ -1,4 +1,4 @@
-/** What the tests of the client share: it runs as users run it, built, in its own home. */
+/** Shared by the tests of the client: it runs as for users, built, in its own home. */
 import assert from 'node:assert/strict';
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -16,7 +16,7 @@ const { oldBuilds } = (await import(join(ROOT, 'scripts/builds.js'))) as {
 };
 export const PROGRAM = join(ROOT, 'build/cli/cloudlet.mjs');
 
-/** The oldest Node that the client supports, where this computer has one; else undefined. */
+/** The oldest Node that the client supports, if this host has one; otherwise undefined. */
 export const NODE_20 = ['/usr/bin/node', '/usr/local/bin/node'].find((path) => {
   try {
     return execFileSync(path, ['--version'], { encoding: 'utf8' }).startsWith('v20.');
@@ -34,22 +34,22 @@ export interface Ran {
 export interface RunOptions {
   readonly input?: string | Uint8Array;
   readonly env?: Readonly<Record<string, string>>;
-  /** Default: that of the test. */
+  /** Default: the current one. */
   readonly node?: string;
   readonly cwd?: string;
 }
 
-/** A user of the client: a home without anything in it, and the commands that run there. */
+/** A user of the client: an empty home, and the commands that run there. */
 export class CliUser {
   readonly home: string;
 
   constructor() {
-    // What is tested must be what is there.
+    // The build must be up to date.
     assert.ok(!oldBuilds(ROOT).includes('client'), 'build/cli is out of date: run `node scripts/builds.js`');
     this.home = mkdtempSync(join(tmpdir(), 'cloudlet-cli-'));
   }
 
-  /** Signed in to this cloud as a new account. */
+  /** Signed in to this cloud with a new account. */
   static async signedIn(api: string): Promise<CliUser & { readonly key: string }> {
     const user = new CliUser();
     const { api_key: key } = await new Client(api).register();
@@ -72,14 +72,14 @@ export class CliUser {
     return { code, stdout: Buffer.concat(out).toString(), stderr: Buffer.concat(err).toString() };
   }
 
-  /** What a successful command printed. */
+  /** The output of a successful command. */
   async ok(args: readonly string[], options: RunOptions = {}): Promise<string> {
     const { code, stdout, stderr } = await this.run(args, options);
     assert.equal(code, 0, `cloudlet ${args.join(' ')}: ${code}\n${stdout}${stderr}`);
     return stdout;
   }
 
-  /** What a command that must fail with this code said. */
+  /** The messages of a command that must fail with this code. */
   async fails(code: number, args: readonly string[], options: RunOptions = {}): Promise<string> {
     const ran = await this.run(args, options);
     assert.equal(ran.code, code, `cloudlet ${args.join(' ')}: ${ran.code}\n${ran.stdout}${ran.stderr}`);
@@ -100,19 +100,19 @@ export function commandLines(variable = ''): Map<number, string> {
       if (variable !== '' && !read('environ').split('\0').includes(variable)) continue;
       found.set(Number(id), read('cmdline').replaceAll('\0', ' '));
     } catch {
-      // It has ended, or is another user's.
+      // It has ended, or belongs to another user.
     }
   }
   return found;
 }
 
-/** A command of the client at a terminal. */
+/** A command of the client on a terminal. */
 export class TerminalSession {
   readonly #child: ChildProcess;
   seen = '';
 
   constructor({ home }: CliUser, line: string, env: Readonly<Record<string, string>>) {
-    // The shell would take an interrupt for its own end.
+    // The shell would end on an interrupt.
     const [command = '', ...args] = inTerminal(`exec "${process.execPath}" "${PROGRAM}" ${line}`);
     const own = { PATH: process.env.PATH, HOME: home, ...env };
     this.#child = spawn(command, ['--return', ...args], { env: own, cwd: home });
@@ -127,7 +127,7 @@ export class TerminalSession {
     });
   }
 
-  /** Types it once this is there, which is forgotten then. */
+  /** Types the text once this output has appeared; the output is then discarded. */
   async type(text: string, prompt: RegExp): Promise<void> {
     await this.sees(prompt);
     this.seen = '';

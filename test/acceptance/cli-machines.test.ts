@@ -1,4 +1,4 @@
-/** A machine from afar, by the client: a shell, files, ports. */
+/** A remote machine with the client: a shell, files, ports. */
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -34,7 +34,7 @@ after(async () => {
 });
 
 test('a command runs on it, with its host key known before', { skip }, async () => {
-  // While it boots. A host that ssh does not know would be told on stderr.
+  // While it boots. ssh would report an unknown host on stderr.
   const first = await user.run(['vm', 'ssh', 'web-1', '--', 'hostname']);
   assert.deepEqual(first, { code: 0, stdout: 'web-1\n', stderr: '' });
   const config = await user.ok(['vm', 'ssh-config', 'web-1']);
@@ -66,7 +66,7 @@ test('folders and names of any kind go there and back', { skip }, async () => {
   assert.match(await user.fails(1, ['vm', 'cp', 'web-1:none', 'b']), /No such file/);
 });
 
-/** A program of OpenSSH that reads what `vm ssh-config` printed. */
+/** A program of OpenSSH that reads the output of `vm ssh-config`. */
 function openSsh(program: string, args: readonly string[], env: Readonly<Record<string, string>> = {}) {
   const own = { PATH: process.env.PATH, HOME: user.home, ...env };
   const all = ['-F', 'ssh_config', '-o', 'BatchMode=yes', ...args];
@@ -200,7 +200,7 @@ test('a computer whose key the machine was made without is let in for as long as
       await other.ok(['vm', 'ssh', 'web-1', '--', 'cat', '.ssh/authorized_keys']),
       / cloudlet-lent$/m,
     );
-    // The key itself would still open the machine, whoever asks: what ends with the API key is the loan.
+    // The key itself would still give access to the machine: the loan ends with the API key.
     const settings = await other.ok(['vm', 'ssh-config', 'web-1']);
     await other.ok(['logout']);
     const proxy = /^ {2}ProxyCommand .*?( vm proxy \S+ 22) --lend-key.*$/m;

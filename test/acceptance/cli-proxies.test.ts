@@ -1,4 +1,4 @@
-/** The client goes through the proxy that the environment names, and around it where it should. */
+/** The client uses the proxy from the environment, and bypasses it where it should. */
 import assert from 'node:assert/strict';
 import { createServer, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -20,7 +20,7 @@ const cloud = await CloudProcess.start({
 });
 after(() => cloud.stop());
 
-/** Absolute addresses that the proxy was asked for. */
+/** Absolute addresses requested from the proxy. */
 const asked: string[] = [];
 const proxy = createServer((incoming, answer) => {
   const { pathname, search, host } = new URL(incoming.url ?? '');

@@ -1,4 +1,4 @@
-/** Restores from recovery points, through the client. */
+/** Restores from recovery points, with the client. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { ADMIN_KEY } from '../harness/cloud-process.ts';

@@ -1,4 +1,4 @@
-/** Machines, databases, buckets, keys and any operation, through the client. */
+/** Machines, databases, buckets, keys and arbitrary operations, with the client. */
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -155,7 +155,7 @@ test('buckets, keys and usage', async () => {
   await user.ok(['cp', '-', 's3://things/a'], { input: 'a' });
   await user.ok(['bucket', 'rm', 'things', '--yes']);
   await user.fails(2, ['key', 'create', 'ci']);
-  // The key of the client itself expires.
+  // The client's own key expires.
   assert.match(await user.fails(4, ['key', 'create', 'ci', '--scope', '*']), /expire later/);
   const day = new Date(Date.now() + 2 * 86_400_000).toISOString().slice(0, 10);
   const limits = ['--scope', 'storage:read', '--bucket', 's3://logs/2027/', '--expires', day];
@@ -210,7 +210,7 @@ test('any operation is called by its path or its name', async () => {
   await user.fails(2, ['api', 'getBucket']);
   await user.fails(2, ['api', 'GET', '//elsewhere.example/api']);
   await user.fails(2, ['api', 'fly']);
-  // A body that stands there as a word would not be sent.
+  // A body given as a plain word would not be sent.
   assert.match(
     await user.fails(2, ['api', 'PATCH', '/api/buckets/made', '{"versioning":false}']),
     /-d \(--data\)/,

@@ -1,4 +1,4 @@
-/** Slips at the client's command line: each is answered with what was meant, and nothing is harmed. */
+/** Mistakes on the client's command line: the error names the probable intention, and nothing is changed. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';

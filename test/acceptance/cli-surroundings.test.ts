@@ -1,4 +1,4 @@
-/** The client where its surroundings are not as usual: pipes that break, full disks, users without a home. */
+/** The client in unusual environments: broken pipes, full disks, users without a home. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -19,7 +19,7 @@ after(async () => {
   user.remove();
   await cloud.stop();
 });
-/** By these a key pair is made for each command. */
+/** With these a key pair is created for each command. */
 const byKey = { CLOUDLET_URL: cloud.api, CLOUDLET_API_KEY: user.key };
 const path = (name: string) => join(user.home, name);
 const keys = async () => (await api.call('/api/account/access-keys')).body.length;
@@ -35,7 +35,7 @@ interface Raw extends RunOptions {
   readonly uid?: number;
 }
 
-/** A program with streams as a shell gives them. */
+/** A program with streams as in a shell. */
 async function shell(line: string, { env = {}, uid }: Raw = {}) {
   const own = { PATH: process.env.PATH, HOME: user.home, CLIENT: `${process.execPath} ${PROGRAM}`, ...env };
   const ids = uid === undefined ? {} : { uid, gid: uid };
@@ -89,7 +89,7 @@ describe('a pipe that nobody reads', () => {
 });
 
 describe('a full disk', { skip: isRoot ? notInstalled('unshare', 'mount') : 'needs root' }, () => {
-  /** With a disk of 1 MiB at `full`, which is full but for 64 KiB. */
+  /** With a disk of 1 MiB at `full`, which is full except for 64 KiB. */
   const onFull = (line: string) => {
     mkdirSync(path('full'), { recursive: true });
     const fill = 'mount -t tmpfs -o size=1m none full && head -c 983040 /dev/zero >full/fill';
@@ -149,7 +149,7 @@ describe('sync --delete', () => {
   test('deletes nothing where a folder here could not be read', async () => {
     mkdirSync(path('deep'));
     writeFileSync(path('deep/kept'), 'x');
-    // Longer than any path: it can be made step by step, and not be read as a whole.
+    // Longer than any path: it can be created step by step, but not be opened as a whole.
     const step = 'd'.repeat(250);
     const { err } = await shell(`cd deep; for i in $(seq 20); do mkdir ${step}; cd ${step}; done`);
     assert.equal(err, '');
