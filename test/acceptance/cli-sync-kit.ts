@@ -1,4 +1,4 @@
-/** A sync of many files whose client is killed again and again, for the tests of the client. */
+/** A sync of many files whose client is killed repeatedly, for the tests of the client. */
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
@@ -52,7 +52,7 @@ async function runKilled(
   await user.ok([...args, '--quiet']);
 }
 
-/** Both ways, killed in each; nothing is stored twice, and all bytes and times are the same. */
+/** In both directions, killed in each; nothing is stored twice, and all bytes and times are equal. */
 export async function syncBothWays(user: CliUser, { files, kills }: { files: number; kills: number }) {
   const [from, to] = [join(user.home, 'from'), join(user.home, 'to')];
   makeFiles(from, files);

@@ -1,4 +1,4 @@
-/** What the client is to a shell: exit codes, completion, questions and progress at a terminal. */
+/** The client in a shell: exit codes, completion, prompts and progress on a terminal. */
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -100,7 +100,7 @@ describe('webhooks, operations and recovery points', () => {
     const api = new Client(cloud.api, user.key);
     const call = { json: { name: 'made-later' }, headers: { prefer: 'respond-async' } };
     const { operation_id: id } = (await api.call('/api/buckets', call)).body;
-    // The key of the profile sees its own; the account's own key sees all.
+    // The key of the profile lists its own; the account's own key lists all.
     const env = { CLOUDLET_URL: cloud.api, CLOUDLET_API_KEY: user.key };
     await user.fails(5, ['ops', id]);
     await user.ok(['ops', id, '--wait'], { env });
@@ -133,7 +133,7 @@ describe('completion', () => {
     ['cloudlet db show sho', 'shop'],
   ] as const;
 
-  /** For the names of things. */
+  /** For the names of resources. */
   let PATH = '';
   before(async () => {
     const api = new Client(cloud.api, user.key);
@@ -211,7 +211,7 @@ const ESCAPE = String.fromCharCode(27);
 const CLEARED = `\r${ESCAPE}[K`;
 
 describe('at a terminal', { skip: cannotOpenTerminal }, () => {
-  /** Runs a command in a terminal; `answer` gives what is typed when `question` is seen. */
+  /** Runs a command on a terminal; `answer` is the text typed when `question` appears. */
   async function typed(line: string, question: RegExp, answer: string) {
     const [command = '', ...args] = inTerminal(`"${process.execPath}" "${PROGRAM}" ${line}`);
     const env = { PATH: process.env.PATH, HOME: user.home };
@@ -286,7 +286,7 @@ describe('restore --at', () => {
     await api.call('/api/buckets', { json: { name: 'versions', versioning: true } });
     await api.upload('versions', 'a', 'the first');
     const [{ created_at }] = (await api.call('/api/buckets/versions/files')).body;
-    // Times are whole seconds: the later ones must be of a later one.
+    // Times are in whole seconds: later files must be from a later one.
     await new Promise((resolve) => setTimeout(resolve, 1100));
     for (let i = 0; i < 1100; i += 10) {
       await Promise.all(Array.from({ length: 10 }, () => api.upload('versions', 'a', `later ${i}`)));

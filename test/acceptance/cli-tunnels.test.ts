@@ -1,4 +1,4 @@
-/** Databases from afar, by the client. */
+/** Remote databases, with the client. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { globSync, readdirSync, readFileSync } from 'node:fs';
@@ -18,7 +18,7 @@ after(async () => {
   await cloud.stop();
 });
 
-/** The client of the server that the cloud runs itself. */
+/** The client of a server that the cloud runs itself. */
 const PSQL = globSync(
   join(import.meta.dirname, '../../build/programs/postgresql-*/usr/lib/postgresql/*/bin/psql'),
 )[0];

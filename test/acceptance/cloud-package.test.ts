@@ -1,4 +1,4 @@
-/** Strangers install the whole cloud from its tarball, without git and without its sources, and run it. */
+/** An installation of the whole cloud from its tarball, without git and its sources, and a run of it. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
@@ -10,7 +10,7 @@ import { Client } from '../harness/client.ts';
 import { CloudProcess } from '../harness/cloud-process.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
-/** A path that ends in another folder of packages, as npm's global one does. */
+/** A path that ends in another folder of packages, like npm's global one. */
 const PREFIX = mkdtempSync(join(tmpdir(), 'cloudlet-package-'));
 const INSTALLED = join(PREFIX, 'lib/node_modules/cloudlet');
 const LAUNCHER = join(PREFIX, 'bin/cloudlet');
@@ -31,7 +31,7 @@ before(async () => {
     tarball,
   ];
   execFileSync('npm', words, { stdio: ['ignore', 'ignore', 'pipe'] });
-  // Parts that the first start would fetch.
+  // Parts that the first start would download.
   for (const part of ['guest', 'programs'])
     if (existsSync(join(ROOT, 'build', part)))
       symlinkSync(join(ROOT, 'build', part), join(INSTALLED, 'build', part));

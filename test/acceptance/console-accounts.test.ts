@@ -1,4 +1,4 @@
-/** Accounts of a cloud where nobody registers: who gets one, and the way back in. In a real browser. */
+/** Accounts of a cloud without registration: who gets one, and password resets. In a real browser. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Locator, Page } from 'playwright-core';

@@ -1,4 +1,4 @@
-/** The audit log in the console: of the own account, and of the whole cloud. In a real browser. */
+/** The audit log in the console: of one's own account, and of the whole cloud. In a real browser. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { Page } from 'playwright-core';
@@ -59,7 +59,7 @@ describe('the audit log in the console', { skip: noBrowser }, () => {
     await cells(page, 'many-59').first().waitFor();
     await cells(page, 'adminCreateAccount').first().waitFor({ state: 'detached' });
     await page.setViewportSize({ width: 390, height: 844 });
-    // The navigation takes a moment to leave.
+    // The navigation takes a moment to disappear.
     const fits = 'document.documentElement.scrollWidth <= document.documentElement.clientWidth';
     await eventually('the page fits', () => page.evaluate(fits));
     await assertAccessible(page, 'activity of all');

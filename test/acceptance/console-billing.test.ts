@@ -1,4 +1,4 @@
-/** What the console says of credits: those that were booked, and those that will not do. */
+/** Messages of the console about credits: booked ones, and insufficient ones. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Page } from 'playwright-core';
@@ -16,7 +16,7 @@ let fixture: ConsoleFixture;
 let admin: CheckedClient;
 before(async () => {
   if (skip) return;
-  // Little enough memory for machines that some size is too large for almost any host.
+  // So little memory for machines that some size is too large for almost any host.
   fixture = await ConsoleFixture.open({ env: { CLOUDLET_MEMORY_OVERCOMMIT: '0.5' } });
   admin = await CheckedClient.open(fixture.cloud.api, ADMIN_KEY);
 });
@@ -86,7 +86,7 @@ test('too few credits are told before a form is sent, and a refused start says h
   await removeAll(await CheckedClient.open(fixture.cloud.api, api_key));
 
   await give(-5);
-  // What was used last may be charged between the two calls.
+  // The latest usage may be charged between the two calls.
   await eventually('no credits are left', async () => {
     const amount = -Number((await account(page)).credits);
     const json = { amount, reason: 'a change' };

@@ -1,4 +1,4 @@
-/** Drops of real files and folders in Chromium and Firefox, and classes that the console asks them for. */
+/** Drops of real files and folders in Chromium and Firefox, and the browser classes that the console uses. */
 import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -20,14 +20,14 @@ import {
 import { Firefox } from './firefox-kit.ts';
 
 const DROPPED = { 'alone.txt': 'one', 'trip/day.txt': 'two', 'trip/photos/2026/sea.txt': 'three' };
-/** The page, and what its drops are stored as. */
+/** The page, and the stored files of its drops. */
 const PLACES = ['/storage', '/'];
 
 const SOURCES = join(import.meta.dirname, '../../console/src');
 
 /**
- * Classes of the browser that sources name outside of types: `instanceof File`, `new WebSocket(…)`. Code that
- * is shown to users, which starts a string, is not the console's own.
+ * Classes of the browser that sources use outside types: `instanceof File`, `new WebSocket(…)`. Code shown to
+ * users, which starts a string, is not the console's own.
  */
 function askedClasses(): string[] {
   const files = globSync('**/*.{ts,tsx}', { cwd: SOURCES }).filter((path) => !path.endsWith('.test.ts'));
@@ -69,7 +69,7 @@ test('Chromium has every class that is asked for, and takes a file and a folder 
   }
 });
 
-/** Makes an account and signs the browser in to it; gives the API as that account. */
+/** Creates an account and signs the browser in; returns the API as that account. */
 async function signIn(firefox: Firefox, cloud: CloudProcess, username: string): Promise<Client> {
   await firefox.goto(`${cloud.api}/sign-in`);
   const send = async (path: string, body: object): Promise<Account> => {
@@ -153,7 +153,7 @@ describe('Firefox', { skip: notInstalled('firefox-esr') }, () => {
     await firefox.holds('the palette shows the database', found);
     await firefox.press('Enter');
     await firefox.holds('it opens', `location.pathname === '/databases/${database.database_id}'`);
-    // A page that is left while its parts are loading complains of it in Firefox: wait, and stay on it.
+    // Firefox reports an error if a page is left while its parts are loading: wait, and stay on it.
     await firefox.says('Connection string');
     const tab = `[...document.querySelectorAll('[role=tab]')].find((tab) => tab.innerText === 'Query')`;
     await firefox.evaluate(`${tab}.click()`);

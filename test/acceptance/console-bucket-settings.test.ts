@@ -53,7 +53,7 @@ test('sections say what they are set to, at once when it changes', { skip }, asy
   await link(page, 'Tags None').click();
   await page.getByRole('button', { name: 'Add tag' }).click();
   await page.getByRole('textbox', { name: 'Tag', exact: true }).fill('team');
-  // Another section and back: what was typed is still there.
+  // Another section and back: the typed text is still there.
   await link(page, 'Lifecycle Off').click();
   await page.getByText('nothing is deleted automatically').waitFor();
   await link(page, 'Tags None').click();
@@ -99,7 +99,7 @@ test('a section has an address, and those of the former tabs lead to it', { skip
     await heading(title).waitFor();
     assert.match(page.url(), new RegExp(`/storage/address\\?tab=settings#${section}$`));
   }
-  // Whatever else stands there is no section.
+  // Any other value there is not a section.
   await page.goto(`${fixture.cloud.api}/storage/address?tab=settings#nothing`);
   await heading('Versions and encryption').waitFor();
   await page.close();

@@ -1,4 +1,4 @@
-/** What the console says of prices before a creation, of the spend cap, and of costs by resource. */
+/** The console about prices before a creation, the spend cap, and costs by resource. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Page } from 'playwright-core';
@@ -28,7 +28,7 @@ after(() => fixture?.close());
 const accountOf = async (page: Page) =>
   (await askIn(page, '/api/account')) as { id: number; api_key: string };
 
-/** On a desk and on a phone. CAP_PICTURES=DIRECTORY keeps what it looked like, light and dark. */
+/** On a desktop and on a phone. CAP_PICTURES=DIRECTORY stores screenshots, light and dark. */
 async function look(page: Page, name: string): Promise<void> {
   const directory = process.env['CAP_PICTURES'];
   for (const [size, viewport] of Object.entries({ phone: PHONE, desk: DESK })) {

@@ -1,4 +1,4 @@
-/** Databases in the console: made in one click, queried, forked, deleted and brought back. */
+/** Databases in the console: created with one click, queried, forked, deleted and undeleted. */
 import assert from 'node:assert/strict';
 import { after, before } from 'node:test';
 import { ADMIN_KEY } from '../harness/cloud-process.ts';
@@ -30,7 +30,7 @@ after(async () => {
 const tab = (name: string) => ada.page.getByRole('tab', { name }).click();
 const editor = () => ada.page.getByRole('textbox', { name: 'Query' });
 
-/** Runs what stands in the editor then. */
+/** Runs the text in the editor. */
 async function runQuery(statement: string): Promise<void> {
   const { page } = ada;
   await editor().click();
@@ -93,7 +93,7 @@ step('its size goes on, and so does its age, while the page is looked at', async
   const path = `/api/databases/${id}`;
   await run(user, path, 'CREATE TABLE big AS SELECT zeroblob(5000000) AS bytes');
   await eventually('it is measured', async () => (await user.expect(200, path)).size_bytes > 5_000_000);
-  // So little that the connection, told every 20 s that the cloud lives, is not taken for lost.
+  // So slow that the connection would break, were it not told every 20 s that the cloud is alive.
   await page.clock.fastForward(16_000);
   await page.getByRole('cell', { name: /^[45]\.\d+ MB$/ }).waitFor();
   await run(user, path, 'DROP TABLE big');

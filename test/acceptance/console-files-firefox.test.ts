@@ -48,7 +48,7 @@ test('a folder is counted from its menu', { skip }, async () => {
 test('a link to a folder has a password and a count, is listed and ended', { skip }, async () => {
   await firefox.pressOn('button', 'Actions for days/');
   await firefox.pressOn('[role=menuitem]', 'Share');
-  // Else the space of the password may press the button that closes the window.
+  // Otherwise the space in the password may press the button that closes the dialog.
   await firefox.holds('the window has the focus', `document.activeElement.closest('[role=dialog]') !== null`);
   await firefox.fill('Password', LINK_PASSWORD);
   await firefox.fill('Maximum downloads', '2');

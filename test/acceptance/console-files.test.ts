@@ -1,4 +1,7 @@
-/** Work with files in the console: choose, rename, move, copy, delete, by mouse and by keys alone. */
+/**
+ * Work with files in the console: select, rename, move, copy, delete, with the mouse and with the keyboard
+ * only.
+ */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, before, test } from 'node:test';
@@ -17,7 +20,7 @@ before(async () => {
 });
 after(() => fixture?.close());
 
-/** Somebody who looks at the bucket `work`, and the API as that person. */
+/** A user who looks at the bucket `work`, and the API as that user. */
 async function lookingAt(who: string, files: Readonly<Record<string, string>>, versioning = true) {
   const page = await fixture.signedUp(who, '/storage');
   const client = await clientOf(fixture, page);
@@ -58,7 +61,7 @@ test('keys alone choose files, rename one, and delete after a question', { skip 
   const rename = page.getByRole('dialog', { name: 'Rename b.txt' });
   await focused(page).and(rename.getByLabel('Name')).waitFor();
   await assertAccessible(page, 'rename', '[role=dialog]');
-  // The name is chosen without its extension.
+  // The name is selected without its extension.
   await page.keyboard.type('bees');
   await page.keyboard.press('Enter');
   await link(page, 'bees.txt').waitFor();
@@ -307,7 +310,7 @@ test('the size of a folder is counted when one asks, and follows what changes', 
   await row.getByText(/^3(\.00)? KB$/).waitFor();
   assert.equal(await row.getByTitle('2 files').count(), 1);
   await client.upload(work, 'big/d.txt', 'd'.repeat(1024));
-  // A change by the console is counted.
+  // A change in the console is counted.
   await page.getByLabel('Actions for c.txt').click();
   assert.equal(await page.getByRole('menuitem', { name: 'Calculate size' }).count(), 0);
   await page.getByRole('menuitem', { name: 'Delete' }).click();

@@ -1,4 +1,4 @@
-/** Images by name in the console: an administrator fetches one, and a machine is made of it. */
+/** Images by name in the console: an administrator fetches one, and a machine is created from it. */
 import assert from 'node:assert/strict';
 import { after, before } from 'node:test';
 import type { Page } from 'playwright-core';
@@ -15,7 +15,7 @@ import { cannotRunGuests, removeAll } from './vms-kit.ts';
 const skip = noBrowser || cannotRunGuests();
 const step = stepsOf(skip);
 const DISK = helloDisk();
-/** A folder to look at the pages; nothing is written without it. */
+/** A folder for screenshots; without it none are stored. */
 const PICTURES = process.env.PICTURES;
 
 let fixture: ConsoleFixture;

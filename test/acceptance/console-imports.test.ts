@@ -1,4 +1,4 @@
-/** A dump of somebody else's is loaded in Chromium and Firefox by their file inputs, and notes are shown. */
+/** A foreign dump is loaded in Chromium and Firefox with their file inputs, and notes are shown. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
@@ -12,7 +12,10 @@ import { assertAccessible, typeName } from './console-journey.ts';
 import { assertConsoleBuilt, ConsoleFixture, clientOf, PASSWORD, writtenFiles } from './console-kit.ts';
 import { Firefox } from './firefox-kit.ts';
 
-/** pg_dump's, with a mark and line ends of Windows, and lines that only its old server could have. */
+/**
+ * A dump by pg_dump, with a byte order mark and line ends of Windows, and lines that only its old server
+ * supports.
+ */
 const DUMP = `\ufeff${[
   '-- PostgreSQL database dump',
   'SET transaction_timeout = 0;',
@@ -24,18 +27,18 @@ const DUMP = `\ufeff${[
   '',
 ].join('\r\n')}`;
 const [FILE = ''] = writtenFiles({ 'shop.sql': DUMP });
-/** Line in the file and text of each note. */
+/** Line and text of each note. */
 const NOTES = [
   'Line 2: SET transaction_timeout',
   'Line 4: ALTER TABLE public.goods OWNER TO somebody',
   'Line 6: GRANT SELECT',
 ];
-/** A folder for pictures to look at. */
+/** A folder for screenshots. */
 const { PICTURES } = process.env;
 const LEFT_OUT = '3 parts of the dump cannot exist here and were left out';
 
 const MARKUP = '<img src=x onerror="window.broken=1">';
-/** Hostile names and values; the type of the last column is changed before it runs. */
+/** Hostile names and values; the type of the last column is changed before the import. */
 const [ROWS = ''] = writtenFiles({
   'guests.csv': `\ufeffid;"na ""me";code\r\n1;"${MARKUP.replaceAll('"', '""')}";7\r\n2;"a;b";8\r\n`,
 });
@@ -169,7 +172,7 @@ describe('rows of a CSV file are imported with types that were seen and changed'
   });
 });
 
-/** Signed in to the console as a new account. */
+/** Signed in to the console with a new account. */
 async function signedInto(firefox: Firefox, cloud: CloudProcess, username: string): Promise<Client> {
   const identity = { username, password: PASSWORD };
   const api = await CheckedClient.open(cloud.api);

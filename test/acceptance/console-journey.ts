@@ -1,21 +1,21 @@
-/** One person's journey through the console, step by step. */
+/** A person's journey through the console, step by step. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Locator, Page, Request } from 'playwright-core';
 import { CheckedClient } from '../harness/checked-client.ts';
 import { askIn, ConsoleFixture, seriousFaults } from './console-kit.ts';
 
-/** ms; guests and servers start meanwhile, on machines that have other work. */
+/** ms; guests and servers start meanwhile, on a busy host. */
 const PATIENCE_MS = 90_000;
 
 export interface Traveller {
   readonly fixture: ConsoleFixture;
   readonly page: Page;
-  /** The API, with the key of who is signed in. */
+  /** The API, with the key of the signed-in user. */
   readonly user: CheckedClient;
 }
 
-/** A cloud, a browser, and somebody who is signed up and looks at `path`. */
+/** A cloud, a browser, and a new user who looks at `path`. */
 export async function openJourney(path: string): Promise<Traveller> {
   const fixture = await ConsoleFixture.open();
   const page = await fixture.signedUp('ada', path);
@@ -24,7 +24,7 @@ export async function openJourney(path: string): Promise<Traveller> {
   return { fixture, page, user: await CheckedClient.open(fixture.cloud.api, api_key) };
 }
 
-/** Steps that go on where the one before ended; none is tried after one that failed. */
+/** Steps that continue where the previous one ended; none runs after a failed one. */
 export function stepsOf(skip: string | false) {
   let isBroken = false;
   return (name: string, walk: () => Promise<void>) =>
@@ -36,7 +36,7 @@ export function stepsOf(skip: string | false) {
     });
 }
 
-/** What is open can be used by everybody, in both themes; `inside`: a CSS selector, default: the page. */
+/** The open page is accessible in both themes; `inside`: a CSS selector, default: the page. */
 export async function assertAccessible(page: Page, what: string, inside?: string): Promise<void> {
   for (const colorScheme of ['light', 'dark'] as const) {
     await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
@@ -48,9 +48,9 @@ export async function assertAccessible(page: Page, what: string, inside?: string
 const WINDOWS = ':is([role=dialog], [role=menu])';
 
 /**
- * The keyboard opens a menu or a window with a button or link, and what is in a menu with its items, one
- * after the other. Each that opens can be used by everybody and has the focus; Escape closes the last, and
- * who opened the first has the focus again.
+ * The keyboard opens a menu or a dialog with a button or link, and the items of a menu one after the other.
+ * Each is accessible and has the focus; Escape closes the last, and the element that opened the first gets
+ * the focus back.
  */
 export async function assertOpens(page: Page, name: string, ...items: readonly string[]): Promise<void> {
   const opener = await openByKeys(page, [name, ...items]);
@@ -59,8 +59,8 @@ export async function assertOpens(page: Page, name: string, ...items: readonly s
 }
 
 /**
- * As assertOpens, for a question before something is taken away: the focus is on Cancel, so Enter right
- * after it opened closes it, and the cloud is asked for no change.
+ * Like assertOpens, for a confirmation before a deletion: the focus is on Cancel, so Enter right after it
+ * opened closes it, and no change is sent to the cloud.
  */
 export async function assertAsks(page: Page, name: string, ...items: readonly string[]): Promise<void> {
   const opener = await openByKeys(page, [name, ...items]);
@@ -89,7 +89,7 @@ async function openByKeys(page: Page, [name = '', ...items]: readonly string[]):
       .waitFor();
     await assertAccessible(page, what, WINDOWS);
   };
-  // What is fading in has too little contrast.
+  // Text that is fading in has too little contrast.
   await page.emulateMedia({ reducedMotion: 'reduce' });
   await opener.press('Enter');
   await isOpen(name);
@@ -107,7 +107,7 @@ async function assertBackAt(page: Page, opener: Locator): Promise<void> {
   await page.locator(':focus').and(opener).waitFor();
 }
 
-/** Answers the question that is open: types the name that it asks for, and presses Enter there. */
+/** Answers the open confirmation: types the requested name, and presses Enter there. */
 export async function typeName(page: Page, name: string): Promise<void> {
   const field = page.getByRole('dialog').getByLabel(`Type ${name} to confirm`);
   await field.fill(`${name}-not`);

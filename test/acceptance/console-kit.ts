@@ -1,4 +1,4 @@
-/** The console in a real browser, as a person who is signed in. */
+/** The console in a real browser, with a signed-in user. */
 import assert from 'node:assert/strict';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -13,7 +13,7 @@ const { oldBuilds } = (await import(join(ROOT, 'scripts/builds.js'))) as {
   oldBuilds: (root: string) => readonly string[];
 };
 
-/** Fails when build/console is not of the present sources: what is tested must be what is there. */
+/** Fails if build/console was not built from the current sources. */
 export function assertConsoleBuilt(): void {
   assert.ok(
     !oldBuilds(ROOT).includes('console'),
@@ -23,11 +23,11 @@ export function assertConsoleBuilt(): void {
 
 export const PASSWORD = 'correct horse battery';
 
-/** A cloud, a browser, and what the browser complained of. */
+/** A cloud, a browser, and the errors that the browser reported. */
 export class ConsoleFixture {
   readonly cloud: CloudProcess;
   readonly browser: Browser;
-  /** Blocked by the policy, thrown, or asked of another host. */
+  /** Blocked by the policy, thrown, or requested from another host. */
   readonly complaints: string[] = [];
 
   private constructor(cloud: CloudProcess, browser: Browser) {
@@ -40,7 +40,7 @@ export class ConsoleFixture {
     return new ConsoleFixture(await CloudProcess.start(options), await launchBrowser());
   }
 
-  /** For a cloud that runs already; its close() ends that, too. */
+  /** For a running cloud; its close() ends the cloud, too. */
   static async of(cloud: CloudProcess): Promise<ConsoleFixture> {
     assertConsoleBuilt();
     return new ConsoleFixture(cloud, await launchBrowser());
@@ -51,7 +51,7 @@ export class ConsoleFixture {
     await this.cloud.stop();
   }
 
-  /** A page whose complaints are noted. */
+  /** A page whose errors are recorded. */
   async newPage(context?: BrowserContext): Promise<Page> {
     const page = await (context ?? (await this.browser.newContext())).newPage();
     // The browser shows PDFs with its own extension.
@@ -62,7 +62,7 @@ export class ConsoleFixture {
       if (!own.some((start) => url.startsWith(start))) this.complaints.push(`asked ${url}`);
     });
     page.on('console', (said) => {
-      // Refusals are said there too, and that the cloud is out of reach.
+      // It shows refusals too, and that the cloud cannot be reached.
       const isRefusal =
         /^(?:Failed to load resource|WebSocket connection to|Error: A part of the console could not be loaded)/.test(
           said.text(),
@@ -72,7 +72,7 @@ export class ConsoleFixture {
     return page;
   }
 
-  /** Signs a new account up and shows `path`. */
+  /** Creates a new account and shows `path`. */
   async signedUp(username: string, path = '/'): Promise<Page> {
     const page = await this.newPage();
     await page.goto(`${this.cloud.api}/sign-up?next=${encodeURIComponent(path)}`);
@@ -85,7 +85,7 @@ export class ConsoleFixture {
   }
 }
 
-/** Calls the API in the page, with cookie and token of its session. Throws when it is refused. */
+/** Calls the API in the page, with cookie and token of its session. Throws on a refusal. */
 export async function askIn(page: Page, path: string, method = 'GET'): Promise<unknown> {
   const ask = async ([url, verb]: readonly [string, string]) => {
     const headers = { 'cloudlet-session': localStorage.getItem('cloudlet-session') ?? '' };
@@ -97,21 +97,21 @@ export async function askIn(page: Page, path: string, method = 'GET'): Promise<u
   return JSON.parse(text);
 }
 
-/** The API as the person that is signed in. */
+/** The API as the signed-in user. */
 export async function clientOf(fixture: ConsoleFixture, page: Page): Promise<Client> {
   const { api_key } = (await askIn(page, '/api/account')) as { api_key: string };
   return new Client(fixture.cloud.api, api_key);
 }
 
-/** Waits until a page asks for nothing, 3 s at most: under load that moment may never come. */
+/** Waits until a page has no requests, at most 3 s: under load that moment may never come. */
 export const quiet = (page: Page): Promise<void> =>
   page.waitForLoadState('networkidle', { timeout: 3000 }).catch(() => undefined);
 
-/** Resolves when the tray says so. */
+/** Resolves when the tray shows this. */
 export const uploaded = (page: Page, count: number): Promise<void> =>
   page.getByText(`${count} of ${count} uploaded`, { exact: true }).waitFor();
 
-/** Writes files to the disk, until this process ends; gives the paths of those, and of folders, to drop. */
+/** Writes files to the disk, until this process ends; returns the paths of those, and of folders, to drop. */
 export function writtenFiles(files: Readonly<Record<string, string>>): string[] {
   const folder = mkdtempSync(join(tmpdir(), 'cloudlet-drop-'));
   process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
@@ -123,8 +123,8 @@ export function writtenFiles(files: Readonly<Record<string, string>>): string[] 
 }
 
 /**
- * Drops files of the disk onto the middle of the page, by the browser's own input events; names with `/` are
- * those of a dropped folder.
+ * Drops files of the disk onto the middle of the page, by the browser's own input events; names with `/`
+ * belong to a dropped folder.
  */
 export async function dropFiles(page: Page, files: Readonly<Record<string, string>>): Promise<void> {
   const data = { items: [], files: writtenFiles(files), dragOperationsMask: 1 };
@@ -138,8 +138,8 @@ export async function dropFiles(page: Page, files: Readonly<Record<string, strin
 const AXE = readFileSync(join(ROOT, 'node_modules/axe-core/axe.min.js'), 'utf8');
 
 /**
- * Runs in the page until nothing has faded or moved for a while: half transparent text has too little
- * contrast. A transition may begin a few frames after its element is there. Endless spinners do not count.
+ * Runs in the page until nothing has faded or moved for a while: semi-transparent text has too little
+ * contrast. A transition may start a few frames after its element appears. Endless spinners do not count.
  */
 const STILL = `(async () => {
   const isMoving = ({ playState, effect }) =>
@@ -149,18 +149,18 @@ const STILL = `(async () => {
   }
 })()`;
 
-/** The rules of axe-core whose verdict differs by the theme. */
+/** The rules of axe-core whose results differ by theme. */
 const COLOUR_RULES = ['color-contrast', 'link-in-text-block'];
 
 /**
- * What axe-core calls serious or critical: rule and place. `inside`: a CSS selector; default: the page.
- * `onlyColours`: of a page that was looked at in the other theme.
+ * Serious or critical findings of axe-core: rule and place. `inside`: a CSS selector; default: the page.
+ * `onlyColours`: for a page that was checked in the other theme.
  */
 export async function seriousFaults(page: Page, inside = 'html', onlyColours = false): Promise<string[]> {
   await page.evaluate(STILL);
   if (!(await page.evaluate(`'axe' in window`))) await page.evaluate(AXE);
   const rules = { rules: { 'target-size': { enabled: true } } };
-  // Places of all that passes would take half of the time.
+  // Collecting the places of passed checks would take half of the time.
   const options = { ...(onlyColours ? { runOnly: COLOUR_RULES } : rules), resultTypes: ['violations'] };
   const asked = `'${inside}', ${JSON.stringify(options)}`;
   const faults = await page.evaluate(`axe.run(${asked}).then(({ violations }) => violations

@@ -10,7 +10,7 @@ import { noBrowser } from './browser-kit.ts';
 import { ConsoleFixture, clientOf, dropFiles } from './console-kit.ts';
 
 const FILES = 10_000;
-/** As the console sends them. */
+/** As sent by the console. */
 const SENT_AT_ONCE = 3;
 const GIB = 2 ** 30;
 const { bavail, bsize } = statfsSync(tmpdir());
@@ -31,7 +31,7 @@ after(async () => {
 
 const tray = (page: Page) => page.getByRole('region', { name: 'Uploads' });
 
-/** How many files the tray calls uploaded and cancelled. */
+/** The numbers of uploaded and cancelled files in the tray. */
 async function countsOf(page: Page): Promise<{ done: number; cancelled: number }> {
   const said = await tray(page).getByRole('status').innerText();
   const counts = /^([\d,]+) of 10,000 uploaded(?: · ([\d,]+) cancelled)?/.exec(said);
@@ -41,7 +41,7 @@ async function countsOf(page: Page): Promise<{ done: number; cancelled: number }
   return { done, cancelled };
 }
 
-/** Files that are uploaded, once no file waits. */
+/** Uploaded files, once no file waits. */
 function uploadedOf(page: Page): Promise<number> {
   return eventually('the tray says what became of each file', async () => {
     const { done, cancelled } = await countsOf(page);

@@ -1,4 +1,4 @@
-/** Lists of the console with the keys of the list of files, in Chromium and Firefox. */
+/** Lists of the console with the keys of the file list, in Chromium and Firefox. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { notInstalled } from '../../scripts/installed.ts';
@@ -68,7 +68,7 @@ async function walk(hands: Hands, cloud: CloudProcess): Promise<void> {
     (await user.expect(200, '/api/vms')).some(({ name }: { name: string }) => name === 'renamed'),
   );
 
-  // Search in the list, and everything, from anywhere.
+  // Search in the list, and global search from anywhere.
   await hands.focus('tbody a', 'a');
   await hands.press('/');
   await hands.holds('the filter has the focus', `document.activeElement.matches('input[type=search]')`);

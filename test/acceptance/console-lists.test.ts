@@ -15,7 +15,7 @@ before(async () => {
 });
 after(() => fixture?.close());
 
-/** The first cells of the rows, from the top down. */
+/** The first cells of the rows, from top to bottom. */
 const namesIn = (page: Page) => page.locator('tbody tr td:first-child a').allInnerTexts();
 const rowsAre = (page: Page, names: readonly string[]) =>
   eventually(`the rows ${names}`, async () => (await namesIn(page)).join() === names.join());
@@ -82,7 +82,7 @@ test('a refusal of one is shown at its name, and the others are done', { skip },
   const page = await withMachines('refused', [{ name: 'first' }, { name: 'second' }]);
   await page.getByRole('checkbox', { name: 'Select all 2' }).check();
   await page.getByRole('button', { name: 'Delete', exact: true }).click();
-  // As when somebody else starts it just now.
+  // As when another user is just starting it.
   const client = await clientOf(fixture, page);
   const { body } = await client.call('/api/vms');
   const { vm_id: id } = body.find(({ name }: { name: string }) => name === 'first');
@@ -116,7 +116,7 @@ test('of ten thousand databases two hundred are drawn, and the filter finds each
   await page.route(/\/api\/databases(\?(?!.*deleted).*)?$/, (route) => route.fulfill({ json: all }));
   await page.goto(`${fixture.cloud.api}/databases`);
   await page.getByText('10,000', { exact: true }).waitFor();
-  // A few at a time, and no more than these.
+  // A few at a time, and only these.
   await eventually('two hundred rows', async () => (await page.locator('tbody tr').count()) === 200);
   await page.getByRole('button', { name: 'Show 200 more' }).waitFor();
   assert.equal(await page.locator('tbody tr').count(), 200);

@@ -1,4 +1,4 @@
-/** A machine's name, tags and size in the console, without a guest that runs. */
+/** A machine's name, tags and size in the console, without a running guest. */
 import assert from 'node:assert/strict';
 import { after, before } from 'node:test';
 import { notInstalled } from '../../scripts/installed.ts';

@@ -1,4 +1,4 @@
-/** A machine in the console: made on one page, typed into over its serial console, looked at, deleted. */
+/** A machine in the console: created on one page, used over its serial console, viewed, deleted. */
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
@@ -31,14 +31,14 @@ after(async () => {
   await ada.fixture.close();
 });
 
-/** What the terminal shows, without the ends of its lines. */
+/** The text of the terminal, without line ends. */
 const screen = async () => (await ada.page.locator('.xterm-rows').innerText()).replace(/\s+$/gm, '');
 
-/** Waits until the terminal shows it. */
+/** Waits until the terminal shows this. */
 const shows = (words: RegExp) =>
   eventually(`the console shows ${words}`, async () => words.test(await screen()));
 
-/** Types it over its own console, as somebody in another tab would. */
+/** Types it in a separate console, like a user in another tab. */
 async function typeElsewhere(typed: string): Promise<void> {
   const [{ vm_id }] = await ada.user.expect(200, '/api/vms');
   const url = `${ada.fixture.cloud.api.replace('http', 'ws')}/api/vms/${vm_id}/console`;
@@ -74,7 +74,7 @@ step('a machine is made, typed into, and its console is there after a reload', a
   await shows(/Linux[\s\S]*42-done/);
   await typeLine("printf '\\033[38;2;250;120;10mtrue-%s\\033[0m\\n' color");
   await shows(/true-color/);
-  // The terminal draws its rows anew at any moment.
+  // The terminal may redraw its rows at any moment.
   await eventually('the text has its color', async () => {
     const color = await page.evaluate(`[...document.querySelectorAll('.xterm-rows span')]
       .filter(({ textContent }) => textContent === 'true-color')

@@ -1,4 +1,4 @@
-/** A cloud with mail, by its pages alone: an account by mail, a confirmed address, a forgotten password. */
+/** A cloud with mail, using its pages only: an account by mail, a confirmed address, a forgotten password. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Page } from 'playwright-core';

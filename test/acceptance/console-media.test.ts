@@ -1,4 +1,4 @@
-/** Sound, film and papers looked at in the console. */
+/** Audio, video and PDF files viewed in the console. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { Page } from 'playwright-core';
@@ -17,7 +17,7 @@ const FILM_SECONDS = 60;
 
 let fixture: ConsoleFixture;
 let page: Page;
-/** Answers about files: their status, and the bytes from which on. */
+/** Responses for files: their status, and the first byte. */
 const answers: { readonly url: string; readonly status: number; readonly range: string }[] = [];
 
 before(async () => {
@@ -63,7 +63,7 @@ async function look(name: string): Promise<void> {
   if (PICTURES !== undefined) await page.screenshot({ path: `${PICTURES}/${name}-${width}.png` });
 }
 
-/** Goes to this second of the sound or film; resolves with where it is then. */
+/** Seeks to this second of the audio or video; resolves with the resulting position. */
 const seek = (seconds: number) => `new Promise((resolve, reject) => {
   const media = document.querySelector('audio, video');
   const fail = () => reject(new Error('code ' + media.error?.code + ' ' + media.error?.message));

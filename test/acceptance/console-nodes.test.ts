@@ -1,4 +1,4 @@
-/** The page of the nodes of a cluster, as its administrator. In a real browser. */
+/** The page of the nodes of a cluster, for its administrator. In a real browser. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { Locator, Page } from 'playwright-core';

@@ -1,4 +1,4 @@
-/** What an operator does in the console: accounts, recovery points, billing. In a real browser. */
+/** An operator in the console: accounts, recovery points, billing. In a real browser. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Page } from 'playwright-core';
@@ -223,7 +223,7 @@ test('what is made elsewhere is shown without a reload, and so is that the cloud
   const chief = user.as(api_key);
   const { database_id } = await chief.expect(201, '/api/databases', { json: { name: 'elsewhere' } });
   await page.getByRole('link', { name: 'elsewhere' }).waitFor();
-  // The browser may say it has no network before the connection breaks, or after.
+  // The browser may report a missing network before or after the connection breaks.
   await page.evaluate("window.dispatchEvent(new Event('offline'))");
   await page.context().setOffline(true);
   await page.getByText('Cannot connect to the cloud').waitFor();
@@ -279,7 +279,7 @@ test('the palette finds objects and does things, and can be used by everybody', 
   const chief = user.as(api_key);
   await chief.expect(201, '/api/buckets', { json: { name: 'papers' } });
   await chief.upload('papers', '2026/plan <b>.txt', Buffer.from('a plan'));
-  // The page reads the list of buckets as it opens, and keeps it for a while.
+  // The page reads the list of buckets when it opens, and caches it for a while.
   await open('/account');
   await page.getByRole('heading', { name: 'Access keys' }).waitFor();
   await page.keyboard.press('Control+k');

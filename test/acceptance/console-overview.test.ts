@@ -1,4 +1,4 @@
-/** The console's first page: first steps that fold, resources, and the cost of the month. */
+/** The console's first page: first steps that collapse, resources, and the cost of the month. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { CheckedClient } from '../harness/checked-client.ts';

@@ -1,4 +1,4 @@
-/** Large uploads in the console: paused, cut off by a reload, and gone on with on another day. */
+/** Large uploads in the console: paused, interrupted by a reload, and continued on another day. */
 import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -43,7 +43,7 @@ async function lookingAt(who: string) {
   return { page, client, bucket, path, name: `${who}.bin` };
 }
 
-/** Holds back what is sent after `parts` parts. */
+/** Blocks requests after `parts` parts. */
 async function stalledAfter(page: Page, parts: number): Promise<void> {
   let seen = 0;
   await page.route('**/uploads/*/parts/*', (route) => {

@@ -1,4 +1,4 @@
-/** Parts of the console that do not come when they are shown, and the question for the password over all. */
+/** Parts of the console that fail to load, and the password prompt over everything. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,4 @@
-/** The class in Firefox, by the page alone and with the keyboard: the walk of console-people.test.ts. */
+/** The class in Firefox, using the page only, with the keyboard: the walk of console-people.test.ts. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { notInstalled } from '../../scripts/installed.ts';
@@ -33,7 +33,7 @@ after(async () => {
 
 const closed = () => firefox.holds('no window is open', `document.querySelector('[role=dialog]') === null`);
 
-/** The teacher's session is one of a new tab: pupils open links in tabs of their own. */
+/** The teacher's session is in a new tab: pupils open links in separate tabs. */
 async function signIn(path: string): Promise<void> {
   await firefox.startAfresh();
   await firefox.goto(`${cloud.api}/sign-in?next=${encodeURIComponent(path)}`);

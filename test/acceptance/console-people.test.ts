@@ -1,4 +1,4 @@
-/** A class by the page alone: invited, limited, one password reset, one pupil removed with an export. */
+/** A class using the page only: invited, limited, one password reset, one pupil removed with an export. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, before } from 'node:test';
@@ -20,7 +20,7 @@ const DESK = { width: 1280, height: 900 };
 let fixture: ConsoleFixture;
 let page: Page;
 let admin: CheckedClient;
-/** By the name of who was invited. */
+/** By the name of the invited person. */
 let links: ReadonlyMap<string, string>;
 
 before(async () => {
@@ -40,7 +40,7 @@ const button = (name: string | RegExp) => page.getByRole('button', { name, exact
 const dialog = (name: string | RegExp) => page.getByRole('dialog', { name });
 const select = (name: string) => page.getByRole('checkbox', { name: `Select ${name}`, exact: true });
 
-/** Light and dark, on a desk and on a phone, where nothing is wider than the screen. */
+/** Light and dark, on a desktop and on a phone, where nothing is wider than the screen. */
 async function assertGood(what: string): Promise<void> {
   for (const size of [PHONE, DESK]) {
     await page.setViewportSize(size);
@@ -180,7 +180,7 @@ step('some are suspended and given credits; a refusal is told and keeps no other
   await assertGood('a refusal among many');
   await asked.getByRole('button', { name: 'Close', exact: true }).first().press('Enter');
   await asked.waitFor({ state: 'detached' });
-  // Only who was refused is still selected.
+  // Only the refused ones are still selected.
   await page.getByText('1 account selected').waitFor();
   await select('teacher').press('Space');
   for (const name of ['pupil-07', 'pupil-08']) await select(name).press('Space');

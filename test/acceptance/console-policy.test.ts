@@ -1,4 +1,4 @@
-/** No page does what its content security policy forbids; and the keys of every page. */
+/** No page violates its content security policy; also tests the keys of every page. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Page } from 'playwright-core';
@@ -16,7 +16,7 @@ before(async () => {
 });
 after(() => fixture?.close());
 
-/** Violations that the browser tells of, in any frame, with the page that was shown. */
+/** Violations reported by the browser, in any frame, with the current page. */
 async function watched(page: Page): Promise<string[]> {
   const seen: string[] = [];
   await page.exposeFunction('noteViolation', (what: string) => seen.push(what));
@@ -117,7 +117,7 @@ test('no page violates its policy, whatever is shown and typed', { skip }, async
   await page.getByRole('textbox', { name: 'Query' }).click();
   await page.keyboard.type("SELECT 'a' AS word, 1 FROM (SELECT 2) -- comment");
   await page.keyboard.press('ControlOrMeta+Enter');
-  // Chromium keeps the look of what is typed over, and its policy would refuse it.
+  // Chromium saves the style of replaced text, and its policy would refuse it.
   await page.keyboard.press('ControlOrMeta+a');
   await page.keyboard.type("SELECT 'b'\n  AS word");
   await page.keyboard.press('ControlOrMeta+a');
@@ -132,7 +132,7 @@ test('no page violates its policy, whatever is shown and typed', { skip }, async
   for (const path of ['/sign-in', '/sign-up', '/reset-password', '/connect']) await visit(page, path);
   assert.deepEqual(violations, []);
 
-  // A test that cannot see one would always pass.
+  // A test that cannot detect a violation would always pass.
   await page.evaluate(`document.body.insertAdjacentHTML('beforeend', '<p style="color: red">x</p>')`);
   await eventually('a violation is seen', () => /style-src/.test(violations.join()));
   await page.close();

@@ -1,4 +1,4 @@
-/** Files looked at in the console: tables, and what changed between two versions. */
+/** Files viewed in the console: tables, and the differences between two versions. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { zstdCompressSync } from 'node:zlib';
@@ -138,7 +138,7 @@ test('a hostile Parquet file ends in a reason, and the page answers meanwhile', 
         statistics: false,
       }),
     ],
-    // The size of its page leads back to the page itself: a reader goes round without end.
+    // The size of its page points back to the page itself: a reader would loop forever.
     ['endless.parquet', changed(11, 0x80)],
   ]);
   const details = page.getByRole('complementary').or(page.getByRole('dialog'));

@@ -1,4 +1,4 @@
-/** The query page of the console, with real keys: many rows, plans, queries that are kept. */
+/** The query page of the console, with real keys: many rows, plans, stored queries. */
 import assert from 'node:assert/strict';
 import { after, before } from 'node:test';
 import { eventually } from '../harness/waiting.ts';
@@ -26,7 +26,7 @@ after(async () => {
   if (!noBrowser) await ada?.fixture.close();
 });
 
-/** A folder for pictures to look at. */
+/** A folder for screenshots. */
 const { PICTURES } = process.env;
 const shot = async (name: string) => {
   if (PICTURES !== undefined) await ada.page.screenshot({ path: `${PICTURES}/${name}.png`, fullPage: true });

@@ -1,4 +1,4 @@
-/** The API reference, alone and within the console: nothing is against its policy, and requests are sent. */
+/** The API reference, alone and in the console: it does not violate its policy, and requests are sent. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { FrameLocator, Page } from 'playwright-core';
@@ -19,7 +19,7 @@ describe('the API reference', { skip: noBrowser }, () => {
   });
   after(() => fixture?.close());
 
-  /** Opens the form of this call within `view` and sends it: status and headers of the request. */
+  /** Opens the form of this call in `view` and sends it: returns status and headers of the request. */
   async function send(page: Page, view: Page | FrameLocator, { id, path }: Call) {
     await view
       .locator(`[id$="/${id}"]`)

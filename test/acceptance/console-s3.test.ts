@@ -1,4 +1,4 @@
-/** S3 in the console, as a person uses it: keys by purpose, a bucket's tabs. */
+/** S3 in the console, with user input: keys by purpose, the tabs of a bucket. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { Page } from 'playwright-core';
@@ -18,9 +18,9 @@ after(async () => {
   assert.deepEqual(fixture?.complaints ?? [], []);
 });
 
-/** Nothing of the page is beside a narrow window. */
+/** Nothing of the page is outside a narrow window. */
 async function assertNarrow(page: Page, what: string): Promise<void> {
-  // The navigation slides out of sight.
+  // The navigation slides out of view.
   await page.emulateMedia({ reducedMotion: 'reduce' });
   await page.setViewportSize({ width: 390, height: 844 });
   await quiet(page);
@@ -29,7 +29,7 @@ async function assertNarrow(page: Page, what: string): Promise<void> {
   await page.setViewportSize({ width: 1280, height: 900 });
 }
 
-/** Makes an append-only key for the bucket `backups`; its window stays open. */
+/** Creates an append-only key for the bucket `backups`; its dialog stays open. */
 async function makeBackupKey(page: Page): Promise<void> {
   await page.getByRole('button', { name: 'Create S3 key' }).first().click();
   const form = page.getByRole('dialog', { name: 'Create S3 key' });
@@ -243,7 +243,7 @@ describe('the tabs of a bucket', () => {
     await everyone.getByText('yes').waitFor();
     await assertAccessible(page, 'permissions');
     await assertNarrow(page, 'permissions');
-    // A header of S3, so that the request is one of it.
+    // A header of S3, so that the request counts as S3.
     const headers = { 'x-amz-content-sha256': 'UNSIGNED-PAYLOAD' };
     const read = async () => (await fetch(`${fixture.cloud.data}/opened/a.txt`, { headers })).status;
     assert.equal(await read(), 200);
