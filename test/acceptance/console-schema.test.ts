@@ -1,4 +1,6 @@
-/** The diagram of tables in the console: boxes and keys, by keyboard and as a list, also of 200 tables. */
+/**
+ * The diagram of tables in the console: boxes and keys, with the keyboard and as a list, also for 200 tables.
+ */
 import assert from 'node:assert/strict';
 import { after, before } from 'node:test';
 import { noBrowser } from './browser-kit.ts';
@@ -35,7 +37,7 @@ after(async () => {
   if (!noBrowser) await ada?.fixture.close();
 });
 
-/** A folder for pictures to look at. */
+/** A folder for screenshots. */
 const { PICTURES } = process.env;
 const shot = async (name: string) => {
   if (PICTURES !== undefined) await ada.page.screenshot({ path: `${PICTURES}/${name}.png` });
@@ -85,7 +87,7 @@ step('200 tables are drawn without a long pause, and only those in sight', async
   await boxes.first().waitFor();
   const drawn = await boxes.count();
   assert.ok(drawn > 5 && drawn < MANY / 2, `${drawn} boxes are drawn`);
-  // The last of the last level, in the order of their names.
+  // The last table of the last level, in the order of their names.
   const far = boxes.filter({ hasText: /^t8\d\D/ });
   assert.equal(await far.count(), 0);
   const frame = page.getByRole('region', { name: 'Tables and their keys' });

@@ -1,4 +1,4 @@
-/** A week of a class by the page: what went wrong is put right, an auditor looks, the teacher hands over. */
+/** A week of a class using the page: mistakes are corrected, an auditor looks, the teacher hands over. */
 import assert from 'node:assert/strict';
 import { after, before } from 'node:test';
 import type { Page } from 'playwright-core';

@@ -1,4 +1,4 @@
-/** Shared links in the console: a folder is shared, opened by somebody without an account, and ended. */
+/** Shared links in the console: a folder is shared, opened without an account, and the link revoked. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { eventually } from '../harness/waiting.ts';

@@ -1,4 +1,4 @@
-/** Storage in the console, as a person uses it, in a real browser. */
+/** Storage in the console with user input, in a real browser. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -232,7 +232,7 @@ test('no file runs a script, calls the cloud or asks another host when it is loo
   assert.deepEqual(asked, []);
   assert.deepEqual((await client.call('/api/account/access-keys')).body, []);
 
-  // The only way out is a link that is followed, into a page that knows nothing of this one.
+  // The only exit is a link that is followed, to a page that knows nothing of this one.
   await page.goto(`${fixture.cloud.api}/storage/hostile`);
   await row(page, 'README.md').click();
   const words = preview.frameLocator('iframe');
@@ -277,7 +277,7 @@ test('type and metadata are changed where they stand; what has no preview says w
   assert.equal(record.mime_type, 'text/markdown');
   assert.deepEqual(record.metadata, { camera: '<b>X200</b>', lens: { mm: 23 }, place: '42' });
 
-  // Somebody else is faster, and the page reads it again while the form is open.
+  // Another user is faster, and the page reloads it while the form is open.
   await drawer.getByRole('button', { name: 'Edit type and metadata' }).click();
   const json = { metadata: { by: 'somebody else' } };
   bodyOf(await client.call(`/api/storage/${object_id}`, { method: 'PATCH', json }));

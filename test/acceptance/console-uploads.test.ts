@@ -1,4 +1,4 @@
-/** Uploads in the console that meet trouble: nothing is lost silently, and what can go on goes on. */
+/** Uploads in the console with failures: nothing is lost silently, and resumable uploads continue. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Page } from 'playwright-core';
@@ -17,17 +17,17 @@ import {
 
 const skip = noBrowser;
 const BIG = 'x'.repeat(3 * 1024 * 1024);
-/** Bytes per second: the big one takes longer than any machine needs to look at it. */
+/** Bytes per second: the large file takes longer than any host needs to check it. */
 const SLOW = 64 * 1024;
 
 let fixture: ConsoleFixture;
 before(async () => {
-  // The page finds the cloud again when that is started once more.
+  // The page reconnects to the cloud when it is restarted.
   if (!skip) fixture = await ConsoleFixture.open({ env: { CLOUDLET_PORT: String(await freePort()) } });
 });
 after(() => fixture?.close());
 
-/** What the page sends goes so fast from now on; 0: as fast as it can. */
+/** Limits the upload speed of the page from now on; 0: unlimited. */
 async function throttled(page: Page): Promise<(bytesPerSecond: number) => Promise<void>> {
   const session = await page.context().newCDPSession(page);
   await session.send('Network.enable');
@@ -38,7 +38,7 @@ async function throttled(page: Page): Promise<(bytesPerSecond: number) => Promis
   };
 }
 
-/** Resolves when a part of a file is on its way, and more is to come. */
+/** Resolves when a part of a file is being sent, and more parts follow. */
 const underWay = (page: Page) =>
   eventually('a file is half sent', () =>
     page
@@ -120,7 +120,7 @@ test('who signs in afterwards sees nothing of somebody else, in any tab', { skip
   await page.getByRole('region', { name: 'Uploads' }).waitFor({ state: 'detached' });
   assert.equal(await page.getByText('secret plans.txt').count(), 0);
 
-  // Without signing out first: the session of the browser is another account's from now on.
+  // Without signing out first: the session of the browser now belongs to another account.
   await second.goto(`${fixture.cloud.api}/sign-in`);
   await second.getByLabel('User name or e-mail address').fill('private');
   await second.getByLabel('Password', { exact: true }).fill(PASSWORD);

@@ -1,4 +1,6 @@
-/** Scripts of other sites: those the operator names may call the API with a key, and all may read links. */
+/**
+ * Scripts of other sites: those that the operator allows may call the API with a key, and all may read links.
+ */
 import assert from 'node:assert/strict';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -146,7 +148,7 @@ describe('in a browser', { skip }, () => {
   });
   after(() => browser?.close());
 
-  /** Fetches from a page of that site: status, ETag and text, or null when the browser keeps it to itself. */
+  /** Fetches from a page of that site: status, ETag and text, or null when the browser blocks it. */
   async function fetchFrom(origin: string, [url, init, cookie]: [string, object, string?]) {
     const context = await browser.newContext();
     if (cookie !== undefined) {
@@ -154,7 +156,7 @@ describe('in a browser', { skip }, () => {
       await context.addCookies([{ name, value, url: cloud.api, sameSite: 'Lax' }]);
     }
     const page = await context.newPage();
-    // A page of the cloud's own whose policy lets it ask its own origin.
+    // A page of the cloud itself whose policy allows requests to its own origin.
     await page.goto(`${origin}/api`);
     const script = async ([address, options]: [string, object]) => {
       try {

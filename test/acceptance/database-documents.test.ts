@@ -1,4 +1,4 @@
-/** Documents of MongoDB over REST, and their types read back by the driver. */
+/** Documents of MongoDB over REST, and their types as read by the driver. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import {
@@ -157,7 +157,7 @@ describe('documents over REST', () => {
 
   test('a filter of MongoDB, conditions, an order, and pages by the key over all types of it', async () => {
     const ids = [null, -1, 2.5, 10, 'a', 'b', { a: 1 }, new ObjectId(), new ObjectId(), true, new Date(0)];
-    // The driver gives a document an _id where it is null.
+    // The driver creates an _id for a document where it is null.
     const all = ids.map((_id, n) => ({ _id, n, word: n % 2 ? 'Odd.' : 'even' }));
     await db.command({ insert: 'many', documents: all });
     for (const descending of [false, true]) {

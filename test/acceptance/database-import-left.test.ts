@@ -1,4 +1,4 @@
-/** An import into a new table of MariaDB that fails, while another session keeps the table. */
+/** A failed import into a new MariaDB table, while another session uses the table. */
 import assert from 'node:assert/strict';
 import { globSync } from 'node:fs';
 import { after, before, test } from 'node:test';
@@ -10,7 +10,7 @@ import { eventually } from '../harness/waiting.ts';
 
 const skip = globSync('build/programs/mariadb-*/usr').length > 0 ? false : NO_MARIADB;
 const BOUNDARY = 'rows-of-a-file';
-/** More than is read for the guesses. */
+/** More than the import reads to guess the columns. */
 const FIRST_ROWS = 60_000;
 
 let cloud: CloudProcess;
@@ -44,7 +44,7 @@ test('the table that is left is named', { skip }, async () => {
       const [rows] = await driver.query("SHOW TABLES LIKE 'held'");
       return (rows as unknown[]).length === 1;
     });
-    // A transaction that has read a table keeps it from being dropped.
+    // A transaction that has read a table prevents its deletion.
     await driver.query('START TRANSACTION');
     await driver.query('SELECT * FROM held');
     isMade.resolve();

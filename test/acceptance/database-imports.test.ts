@@ -1,4 +1,4 @@
-/** CSV and JSON files become rows of new and present tables, in one transaction, with hostile values. */
+/** CSV and JSON files become rows of new and existing tables, in one transaction, with hostile values. */
 import assert from 'node:assert/strict';
 import { globSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -151,7 +151,7 @@ for (const { engine, skip, bytes, many } of ENGINES)
         table: 'fresh',
         columns: '{"a":{"type":"integer"}}',
       }).catch((error: Error) => error);
-      // SQLite takes any value.
+      // SQLite accepts any value.
       if (engine === 'sqlite') assert.ok(later instanceof Error);
       else {
         assert.equal(later.lines[0].line, 20_002);

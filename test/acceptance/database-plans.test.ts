@@ -1,4 +1,4 @@
-/** Plans of statements, in each engine that is here: one shape, with the steps beneath one another. */
+/** Plans of statements, in each available engine: in one format, with nested steps. */
 import assert from 'node:assert/strict';
 import { globSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
@@ -29,7 +29,7 @@ interface Step {
 interface Case {
   readonly engine: string;
   readonly skip: string | false;
-  /** A step that reads all of `people`, and one that reads by the index `by_name`. */
+  /** A step that reads all of `people`, and one that uses the index `by_name`. */
   readonly scan: Partial<Step>;
   readonly search: RegExp;
   readonly sort: RegExp;
@@ -127,7 +127,7 @@ for (const { engine, skip, scan, search, sort, measures } of CASES) {
       const { steps, measured } = await explain({ ...all, measure: true });
       assert.equal(measured, measures);
       const found = steps.find((step: Step) => step.operation === scan.operation);
-      // The built-in MongoDB measures the whole.
+      // The built-in MongoDB measures the whole statement.
       if (!isSql) return assert.equal(steps[0].actual_rows, 7, text(steps));
       assert.equal(found.actual_rows, measures ? ROWS : null, text(steps));
       const write = { statement: 'DELETE FROM people', measure: true };

@@ -1,4 +1,4 @@
-/** Queries over the API, in each engine that is here: listed while they run, and ended when cancelled. */
+/** Queries over the API, in each available engine: listed while they run, and ended when cancelled. */
 import assert from 'node:assert/strict';
 import { globSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
@@ -27,13 +27,13 @@ interface Case {
   readonly made: readonly object[];
   /** Runs for longer than ten seconds, and would write at its end. */
   readonly slow: object;
-  /** Its rows are none unless `slow` or a part of it is still there. */
+  /** It returns no rows unless `slow` or a part of it still exists. */
   readonly left: object;
-  /** Its rows are 1 to 2500. */
+  /** It returns the rows 1 to 2500. */
   readonly many: object;
   /** With fewer than five rows. */
   readonly ends: readonly object[];
-  /** Another write of what `slow` holds locked. */
+  /** Another write to the rows locked by `slow`. */
   readonly next: object;
 }
 
@@ -171,7 +171,7 @@ for (const { engine, skip, made, slow, left, next, many, ends } of CASES) {
       await eventually('it is not listed any more', async () => (await running()).length === 0);
       await eventually('nothing of it is left in the server', isGone);
       await query({ ...next, read_only: false });
-      // Anybody can leave again and again: it is no fault of the cloud, and must not fill its log.
+      // Clients can disconnect repeatedly: this is not an error of the cloud, and must not fill its log.
       assert.doesNotMatch(cloud.output, /AbortError/);
     });
   });

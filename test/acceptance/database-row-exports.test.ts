@@ -1,4 +1,4 @@
-/** Exports of all rows of a table: without a key, with generated columns, and when they end midway. */
+/** Exports of all rows of a table: without a key, with generated columns, and interrupted midway. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { existsSync, globSync, statSync } from 'node:fs';
@@ -36,7 +36,7 @@ const ENGINES = [
     made: `id int AUTO_INCREMENT PRIMARY KEY, n int, ${TWICE} VIRTUAL`,
   },
 ];
-/** More than sockets and both ends keep. */
+/** More than the buffers of sockets and both ends hold. */
 const BIG_ROWS = 400;
 const BIG_TEXT = 'y'.repeat(90_000);
 
@@ -61,7 +61,7 @@ for (const { engine, skip, made } of ENGINES)
       path = await newDatabase('all');
     });
 
-    /** A database whose table `big` takes longer to send than a client reads that has stopped. */
+    /** A database whose table `big` takes long to send to a client that has stopped reading. */
     const bigDatabase = async (name: string) => {
       const big = await newDatabase(name);
       const type = engine === 'mysql' ? 'longtext' : 'text';

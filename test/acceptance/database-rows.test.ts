@@ -1,4 +1,4 @@
-/** Rows of tables over the API, in each SQL engine that is here: pages, filters, and changes, all or none. */
+/** Rows of tables over the API, in each available SQL engine: pages, filters, and atomic changes. */
 import assert from 'node:assert/strict';
 import { globSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
@@ -23,9 +23,9 @@ const isHere = (program: string) => globSync(`build/programs/${program}-*/usr`).
 interface Sql {
   readonly engine: string;
   readonly skip: string | false;
-  /** Statements that make a table `odd` with a key `id`, one column of each hard type, and a row 1. */
+  /** Statements that create a table `odd` with a key `id`, one column of each difficult type, and a row 1. */
   readonly odd: readonly string[];
-  /** Row 1 as it is read, and its changes. */
+  /** Row 1 as read by the API, and its changes. */
   readonly oddRow: readonly unknown[];
   readonly changed: Readonly<Record<string, unknown>>;
 }
@@ -204,7 +204,7 @@ for (const { engine, skip, odd, oddRow, changed } of ENGINES) {
       assert.equal(await count('starts_with', 'name', '3'), 0);
       assert.equal(await count('contains', 'name', '%'), 0);
       assert.equal(await count('contains', 'id', 24), 13);
-      // Every text has the empty one in it: none of these finds all rows.
+      // Every text contains the empty one: none of these finds all rows.
       for (const operator of ['contains', 'starts_with']) {
         for (const value of ['', [], [''], {}, { base64: 'AA==' }, null, undefined]) {
           const filter = [{ column: 'name', operator, value }];
@@ -263,7 +263,7 @@ for (const { engine, skip, odd, oddRow, changed } of ENGINES) {
       const [after] = (await read({ table: 'odd' })).rows;
       const now = Object.fromEntries(names.map((name: string, at: number) => [name, after[at]]));
       assert.deepEqual(now, { id: 1, ...changed });
-      // What was read before is not there any more.
+      // The row that was read has changed meanwhile.
       await user.refused(
         409,
         'write_conflict',
@@ -287,7 +287,7 @@ for (const { engine, skip, odd, oddRow, changed } of ENGINES) {
       assert.match(shown.statements[1].statement, /^UPDATE .*people.* SET .* WHERE .*id.* = /);
       assert.equal((await read({ table: 'people', count: true })).total, 250);
 
-      // Somebody else was faster.
+      // Another session was faster.
       await run(user, path, `UPDATE people SET name = 'p9' WHERE id = 20`);
       const refused = await user.refused(409, 'write_conflict', change({ table: 'people', changes }));
       assert.equal(refused.index, 2);

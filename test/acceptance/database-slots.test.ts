@@ -1,4 +1,4 @@
-/** Places for processes of databases: accounts with endless statements beside one that asks for little. */
+/** Slots for processes of databases: accounts with endless statements beside one with few calls. */
 import assert from 'node:assert/strict';
 import { readdirSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
@@ -49,7 +49,7 @@ test('endless statements of two accounts cost a third no error', async () => {
   await eventually('an answer to an attacker', () => told.length > 0);
   isOver = true;
   await Promise.all(attacks);
-  // A statement that ran out of its time, was ended for another account, or never ran.
+  // A statement that timed out, was ended for another account, or never ran.
   for (const { status, code, retryAfter } of told) {
     assert.equal(code, status === 408 ? 'query_timeout' : 'engine_unavailable');
     if (status !== 408) assert.deepEqual([status, retryAfter !== null], [503, true]);

@@ -1,4 +1,4 @@
-/** The connections that the API promises hold, also in databases that were there before the setting. */
+/** The promised connections are enforced, also in databases created before the setting. */
 import assert from 'node:assert/strict';
 import { globSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
@@ -16,7 +16,7 @@ interface Session {
   end(): Promise<unknown>;
 }
 
-/** How each engine's own driver connects, and the engine's code for one too many. */
+/** The connection of each engine's own driver, and the engine's code for one connection too many. */
 const DRIVERS = {
   postgresql: {
     skip: hasPrograms('postgresql') ? false : NO_POSTGRESQL,

@@ -1,4 +1,4 @@
-/** What is in a database: statements, tables, dumps and loads. */
+/** The content of databases: statements, tables, dumps and loads. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';

@@ -1,4 +1,4 @@
-/** Databases of every engine whose account runs out of credits: they go on, close, and come back. */
+/** Databases of every engine whose account runs out of credits: they continue, close, and reopen. */
 import assert from 'node:assert/strict';
 import { globSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -15,17 +15,17 @@ import { eventually } from '../harness/waiting.ts';
 import { FAKED_CLOCK, noFakedClock } from './faked-clock.ts';
 
 const MIB = 2 ** 20;
-/** Long enough to see a database that is used in it. */
+/** Long enough to observe a database in use in it. */
 const GRACE_SECONDS = 8;
-/** Credits for a GB in an hour. */
+/** Credits for a GB-hour. */
 const PRICE = 100;
 const LEFT_MICRO = 200;
 
-/** A session of the users' driver. */
+/** A session with the users' driver. */
 interface Session {
   /** Writes a MiB. */
   add(): Promise<unknown>;
-  /** How many there are. */
+  /** The number of rows. */
   count(): Promise<number>;
   end(): Promise<unknown>;
 }
@@ -91,7 +91,7 @@ describe('without credits', { skip: noFakedClock, concurrency: true }, () => {
     };
     cloud = await CloudProcess.start({ dataDir: join(directory, 'data'), env });
     anyone = await CheckedClient.open(cloud.api);
-    // Databases cost nothing unless a price is set, which begins with an hour to come.
+    // Databases cost nothing unless a price is set, which starts with a future hour.
     for (const { engine } of ENGINES) {
       const json = { meter: 'database.storage', engine, price: PRICE };
       await anyone.as(ADMIN_KEY).expect(201, '/api/admin/prices', { json });
@@ -112,7 +112,7 @@ describe('without credits', { skip: noFakedClock, concurrency: true }, () => {
       const { billing_state } = await user.expect(200, '/api/account');
       return billing_state === wanted;
     });
-  /** Leaves so little that what the database takes uses it up within seconds. */
+  /** Leaves so few credits that the database uses them up within seconds. */
   async function nearlyRunOut(account: Account, user: CheckedClient): Promise<void> {
     const { credits } = await user.expect(200, '/api/account');
     await give(account, -(Math.round(credits * 1e6) - LEFT_MICRO) / 1e6);
@@ -151,7 +151,7 @@ describe('without credits', { skip: noFakedClock, concurrency: true }, () => {
       await stateIs(user, 'suspended');
       const { state_reason } = await seenAs(user, path, 'suspended');
       assert.equal(state_reason.code, 'credits_exhausted');
-      // Its engine ends what is open right after.
+      // Its engine ends open sessions right after.
       const isOver = () =>
         session.count().then(
           () => false,

@@ -1,4 +1,7 @@
-/** What databases send through Cloudlet is measured as traffic: dumps, libSQL's drivers, MongoDB's wire. */
+/**
+ * Data that databases send through Cloudlet is metered as traffic: dumps, libSQL's drivers, MongoDB's
+ * protocol.
+ */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { MongoClient } from 'mongodb';
@@ -7,7 +10,7 @@ import { CloudProcess } from '../harness/cloud-process.ts';
 import { eventually } from '../harness/waiting.ts';
 
 const BYTES = 500_000;
-/** What is around the bytes of an answer, and of those that a driver asks for by itself. */
+/** The overhead around the bytes of an answer, and around a driver's own requests. */
 const AROUND = 20_000;
 
 let cloud: CloudProcess;
@@ -27,7 +30,7 @@ interface Item {
   readonly quantity: number;
 }
 
-/** The item of traffic of a database, once it has at least so many bytes. */
+/** The traffic item of a database, once it has at least this many bytes. */
 const sent = (databaseId: string, atLeast: number): Promise<Item & { readonly bytes: number }> =>
   eventually(`${atLeast} bytes that ${databaseId} sent`, async () => {
     const { items }: { items: Item[] } = await user.expect(200, '/api/billing/usage');
@@ -62,7 +65,7 @@ test('answers to libSQL drivers and dumps are traffic of the database, also once
   assert.equal(second.bytes, first.bytes + byteLength);
   await user.expect(200, path, { method: 'PATCH', json: { name: 'store' } });
   assert.equal((await sent(database_id, second.bytes)).name, 'store');
-  // What was sent just before is written down after the deletion.
+  // Data sent just before is recorded after the deletion.
   const last = (await (await user.fetch(`${path}/dump`)).arrayBuffer()).byteLength;
   await user.expect(200, path, { method: 'DELETE' });
   assert.equal((await sent(database_id, second.bytes + last)).bytes, second.bytes + last);

@@ -1,4 +1,4 @@
-/** Databases on a server of the operator's own, and one that cannot be had. */
+/** Databases on the operator's own server, and one that cannot be reached. */
 import assert from 'node:assert/strict';
 import { globSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
@@ -12,7 +12,7 @@ import { eventually } from '../harness/waiting.ts';
 
 const PASSWORD = 'not-to-be-seen-anywhere';
 
-/** By the users' driver. Throws when it does not connect. */
+/** With the users' driver. Throws if it cannot connect. */
 const asks = {
   postgresql: async (uri: string, sql: string) => {
     const driver = new Driver(uri);

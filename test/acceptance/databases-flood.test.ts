@@ -1,4 +1,4 @@
-/** One account that sends large calls and never ends them: others go on, and the memory is bounded. */
+/** An account that sends large calls and never ends them: other accounts continue, and memory is bounded. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import type { Socket } from 'node:net';
@@ -12,7 +12,7 @@ import { eventually } from '../harness/waiting.ts';
 
 const MIB = 2 ** 20;
 const CALL_BYTES = Math.floor(9.9 * MIB);
-/** Without a bound there would be 3,000. */
+/** Without a limit there would be 3,000. */
 const MOST_MORE_BYTES = 600 * MIB;
 
 interface Tenant {
@@ -26,7 +26,7 @@ let cloud: CloudProcess;
 let attacker: Tenant;
 let victim: Tenant;
 before(async () => {
-  // A call that sends nothing more would be cut.
+  // A call without further data would be cut.
   cloud = await CloudProcess.start({ env: { CLOUDLET_SLOW_BODY_SECONDS: '600' } });
   attacker = await newTenant();
   victim = await newTenant();
@@ -61,7 +61,7 @@ function headOf({ id, password }: Tenant, framing: string): string {
   return `${[...lines, 'Content-Type: application/json', framing].join('\r\n')}\r\n\r\n`;
 }
 
-/** Sends all of a call but its end. What it returns is filled with what is answered. */
+/** Sends a call except its end. The response is collected in the result. */
 function unfinished(socket: Socket, tenant: Tenant, framing: 'length' | 'chunks'): Buffer[] {
   const answer: Buffer[] = [];
   socket.on('data', (piece: Buffer) => answer.push(piece));
@@ -109,7 +109,7 @@ for (const [framing, calls] of [
     for (const { status, body, headers } of refused) {
       assert.deepEqual([status, body.code, headers.get('retry-after')], [503, 'overloaded', '1']);
     }
-    // What was held is given back: the same account gets in again.
+    // The reserved memory is released: the same account is admitted again.
     await eventually('the attacker gets in again', async () => {
       const [answer] = await Promise.allSettled([
         attacker.driver.execute({ sql: 'SELECT ?', args: ['x'.repeat(9 * MIB)] }),
@@ -128,7 +128,7 @@ test('nine accounts whose large calls never end do not keep another out', async 
   };
   for (let i = 0; i < 9; i++) {
     const tenant = await newTenant();
-    // Larger ones first, then what still fits.
+    // Larger ones first, then those that still fit.
     for (const bytes of [...Array(6).fill(CALL_BYTES), 5e6, 2.5e6, 1.2e6, 6e5, 3e5, 1.5e5]) {
       const socket = await openSocket(cloud.data);
       socket.on('error', () => {});

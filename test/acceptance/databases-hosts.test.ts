@@ -1,4 +1,4 @@
-/** Databases on hosts that keep root from what it may elsewhere: containers, and namespaces of users. */
+/** Databases on hosts that restrict root: containers, and user namespaces. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { globSync } from 'node:fs';
@@ -6,7 +6,7 @@ import { describe, test } from 'node:test';
 import { Client } from '../harness/client.ts';
 import { CloudProcess, NO_OTHER_READERS } from '../harness/cloud-process.ts';
 
-/** What Docker leaves root by default. */
+/** The default capabilities of root in Docker. */
 const DOCKER =
   'chown,dac_override,fowner,fsetid,kill,setgid,setuid,setpcap,net_bind_service,net_raw,sys_chroot';
 const WRAPPERS = {

@@ -1,4 +1,4 @@
-/** Hrana 3 as libSQL's own client speaks it: protobuf over HTTP and over WebSocket. */
+/** Hrana 3 as used by libSQL's own client: protobuf over HTTP and over WebSocket. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { after, before, describe, test } from 'node:test';
@@ -204,7 +204,7 @@ test('messages of protobuf may leave zeros and empty texts out, as proto3 has it
   const answers: Buffer[] = [];
   webSocket.on('message', (data: Buffer) => answers.push(data));
   await once(webSocket, 'open');
-  // A stream, a text and a request of the number 0.
+  // A stream, a text and a request with the number 0.
   webSocket.send(inside(1, text(1, shop.connection.password)));
   webSocket.send(request(0, 2, NOTHING));
   webSocket.send(request(1, 11, text(2, 'SELECT 7')));

@@ -1,4 +1,4 @@
-/** What cannot be asked of databases, and what is said then. */
+/** Invalid calls about databases, and their errors. */
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
 import { CheckedClient } from '../harness/checked-client.ts';
@@ -10,7 +10,7 @@ after(() => cloud.stop());
 const anyone = await CheckedClient.open(cloud.api);
 const user = anyone.as((await anyone.register()).api_key);
 
-/** The field that is named when a creation or change is refused. */
+/** The field named in the refusal of a creation or change. */
 async function fieldOf(json: unknown, path = DATABASES, method = 'POST'): Promise<string> {
   const { errors } = await user.refused(400, 'invalid_request', [path, { method, json }]);
   return errors?.[0]?.field;

@@ -1,4 +1,4 @@
-/** What the tests of databases share. */
+/** Shared by the tests of databases. */
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -10,13 +10,13 @@ export const DATABASES = '/api/databases';
 export const DELETE = { method: 'DELETE' };
 export const POST = { method: 'POST' };
 
-/** Whether connections of this host go straight to servers, so that they live on when Cloudlet is killed. */
+/** Whether connections on this host go directly to servers, so that they survive a kill of Cloudlet. */
 export const GOES_STRAIGHT =
   process.getuid?.() === 0 && spawnSync('nft', ['list', 'tables'], { stdio: 'ignore' }).status === 0;
 
 let databases = 0;
 
-/** The path of a new database, with this in it. */
+/** The path of a new database, with these fields. */
 export async function newDatabase(user: CheckedClient, ...statements: readonly string[]): Promise<string> {
   const made = await user.expect(201, DATABASES, { json: { name: `d${++databases}` } });
   const path = `${DATABASES}/${made.database_id}`;
@@ -29,12 +29,12 @@ export function run(user: CheckedClient, path: string, statement: string) {
   return user.expect(200, `${path}/query`, { json: { statement, read_only: false } });
 }
 
-/** The rows that a statement gives. */
+/** The rows returned by a statement. */
 export async function rowsOf(user: CheckedClient, path: string, statement: string): Promise<unknown[][]> {
   return (await user.expect(200, `${path}/query`, { json: { statement } })).rows;
 }
 
-/** The bytes of an SQLite file with this in it, as a program that opens files makes one. */
+/** The bytes of an SQLite file with this content, created by a program that opens files. */
 export function sqliteFile(...statements: readonly string[]): Buffer<ArrayBuffer> {
   const folder = mkdtempSync(join(tmpdir(), 'cloudlet-test-'));
   try {

@@ -47,7 +47,7 @@ interface Answer {
   readonly lines: readonly any[];
 }
 
-/** A request to the whole database, past the driver: `path` is `v3/pipeline` and the like. */
+/** A request to the whole database, without the driver: `path` is `v3/pipeline` or similar. */
 async function post(path: string, body: unknown, token: string): Promise<Answer> {
   const answer = await fetch(`${cloud.data}/db/${id}/${path}`, {
     method: 'POST',

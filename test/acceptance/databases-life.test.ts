@@ -1,4 +1,4 @@
-/** Databases: made, listed, changed, copied, deleted and brought back. */
+/** Databases: created, listed, changed, copied, deleted and undeleted. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';

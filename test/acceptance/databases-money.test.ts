@@ -1,4 +1,7 @@
-/** What databases take: how it is measured, charged and limited; what becomes of them with their account. */
+/**
+ * The usage of databases: how it is measured, charged and limited, and what happens when their account is
+ * blocked.
+ */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
@@ -39,7 +42,7 @@ async function newDatabase({ user }: Owner, json: object = {}): Promise<string> 
 const write = (path: string, statement: string) =>
   [`${path}/query`, { json: { statement, read_only: false } }] as const;
 
-/** Writes so many MiB of text that does not get smaller. */
+/** Writes this many MiB of incompressible text. */
 async function fill({ user }: Owner, path: string, mib: number): Promise<void> {
   await user.expect(200, ...write(path, 'CREATE TABLE IF NOT EXISTS t (x)'));
   for (let i = 0; i < mib; i++) {
@@ -59,7 +62,7 @@ const seenAs = ({ user }: Owner, path: string, is: (seen: Seen) => boolean): Pro
     return is(seen) ? seen : undefined;
   });
 
-/** As they lie on the disk: nobody can ask for those of an account that is blocked. */
+/** As stored on disk: nobody can read those of a blocked account over the API. */
 function statesOf({ account }: Owner): string[] {
   const metadata = new Database(join(cloud.dataDir, 'metadata.db'), { readonly: true });
   try {
@@ -89,7 +92,7 @@ test('what a database takes is measured, shown, and charged by the GB-hour', asy
   await owner.user.expect(200, path, { method: 'PATCH', json: { name: 'store' } });
   const used = await eventually('its use', async () => {
     const report = await owner.user.expect(200, '/api/billing/usage');
-    // What was counted before the change of name is shown with it as soon as more is.
+    // Usage counted before the renaming is shown with the new name as soon as more is counted.
     return report.items.find(
       (one: { name: string; quantity: number }) => one.quantity > 0 && one.name === 'store',
     );

@@ -1,4 +1,4 @@
-/** MongoDB databases as their owners use them: over the API, with MongoDB's own driver, and with mongoose. */
+/** MongoDB databases in use by their owners: over the API, with MongoDB's own driver, and with mongoose. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** MySQL databases as their owners use them: over the API, and with a driver of MySQL. */
+/** MySQL databases in use by their owners: over the API, and with a MySQL driver. */
 import assert from 'node:assert/strict';
 import { globSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
@@ -65,7 +65,7 @@ describe('MySQL databases', { skip: isThere ? false : NO_MARIADB }, () => {
     const body = new FormData();
     body.set('file', dump, 'shop.sql');
     await expect(200, `${path}/load`, { body });
-    // A load ends sessions, as what they saw is gone.
+    // A load ends sessions, because the data they saw is replaced.
     await assert.rejects(driver.query('SELECT 1'));
     const again = await connect(made.connection.uri);
     assert.deepEqual(await rowsOf(again, 'SELECT what FROM orders'), [{ what: 'tea' }]);
@@ -77,7 +77,7 @@ describe('MySQL databases', { skip: isThere ? false : NO_MARIADB }, () => {
     other.destroy();
     await user.call(path, { method: 'DELETE' });
     await assert.rejects(again.query('SELECT 1'));
-    // Locked: it can be taken back for a while.
+    // Locked: it can be undeleted for a while.
     await assert.rejects(connect(made.connection.uri), { errno: 4151 });
   });
 
@@ -98,7 +98,7 @@ describe('MySQL databases', { skip: isThere ? false : NO_MARIADB }, () => {
   test('its server serves on when Cloudlet is killed, and is there again after a proper stop', async () => {
     const json = { name: 'kept', engine: 'mysql' };
     const { connection } = await expect(201, '/api/databases', { json });
-    // One that came as the way past Cloudlet was being opened goes by it.
+    // A connection opened while the direct route was being set up uses it.
     let driver = await eventually('a session past Cloudlet', async () => {
       const session = await connect(connection.uri);
       const [{ host }] = (await rowsOf(session, HOST)) as [RowDataPacket];
@@ -114,7 +114,7 @@ describe('MySQL databases', { skip: isThere ? false : NO_MARIADB }, () => {
       driver = await eventually('its listener', () => connect(connection.uri).catch(() => null));
     user = new Client(cloud.api, user.key);
     await expect(201, '/api/databases', { json: { name: 'after-kill', engine: 'mysql' } });
-    // The very session goes on, where it does not go by Cloudlet: it is the same server.
+    // The same session continues if it does not go through Cloudlet: the server is the same.
     const [now] = await rowsOf(driver, 'SELECT CONNECTION_ID() AS session');
     if (GOES_STRAIGHT) assert.deepEqual(now, first);
     await cloud.end();

@@ -1,4 +1,4 @@
-/** One account does to its database server what it likes: those of others do not notice. */
+/** One account abuses its database server: others do not notice. */
 import assert from 'node:assert/strict';
 import { globSync } from 'node:fs';
 import { connect as connectSocket, type Socket } from 'node:net';
@@ -41,7 +41,7 @@ async function openSession(engine: Engine, uri: string): Promise<Session> {
   }
   const client = new pg.Client({ connectionString: uri, connectionTimeoutMillis: 60_000 });
   client.on('error', () => {});
-  // end() would wait for a server that was stopped in the middle of it.
+  // end() would wait for a server that was stopped meanwhile.
   const { stream } = (client as unknown as { connection: { stream: Socket } }).connection;
   await client.connect().catch((error: unknown) => {
     stream.destroy();
@@ -59,7 +59,7 @@ async function newTenant(engine: Engine): Promise<Tenant> {
   return { user, path, uri, port, username, open: () => openSession(engine, uri) };
 }
 
-/** Uses its database all the time, by a session that stays, by new ones and over the API. */
+/** Uses its database continuously, with a permanent session, new ones and the API. */
 class Victim {
   readonly failures: string[] = [];
   rounds = 0;
@@ -95,7 +95,7 @@ class Victim {
   }
 }
 
-/** Does it so often at the same time; what fails is the attacker's own. */
+/** Runs it this many times in parallel; its own failures are ignored. */
 async function many(times: number, work: (at: number) => Promise<unknown>): Promise<void> {
   await Promise.allSettled(Array.from({ length: times }, (_, at) => work(at)));
 }
@@ -108,7 +108,7 @@ function startUp(user: string, database: string): Buffer {
   return Buffer.concat([head, words]);
 }
 
-/** Strangers who connect and say no more than that. */
+/** Unauthenticated clients that connect and then send nothing. */
 async function strangers(port: number, count: number, words?: Buffer): Promise<Socket[]> {
   const sockets: Socket[] = [];
   for (let at = 0; at < count; at++) {
@@ -160,7 +160,7 @@ const ATTACKS: Readonly<Record<Engine, Readonly<Record<string, Attack>>>> = {
         session.close();
       }),
     'leaves transactions behind': async ({ open }, _victim, held) => {
-      // Its server may be on its way back.
+      // Its server may be restarting.
       const session = await eventually('its server', () => open().catch(() => null));
       held.push(session);
       for (const sql of ["XA START 'x'", 'INSERT INTO t VALUES (2)', "XA END 'x'", "XA PREPARE 'x'"])
@@ -174,7 +174,7 @@ const ATTACKS: Readonly<Record<Engine, Readonly<Record<string, Attack>>>> = {
   },
 };
 
-/** Holds all locks there are, or all memory, and does not end. */
+/** Holds all available locks, or all memory, and does not end. */
 const STUCK = {
   postgresql: 'SELECT pg_advisory_lock(g), pg_sleep(60) FROM generate_series(1, 21000) g',
   mysql: "SELECT SLEEP(60), REPEAT('x', 60000000)",
@@ -225,7 +225,7 @@ for (const engine of ['postgresql', 'mysql'] as const)
       const accounts = `/api/admin/accounts/${id}`;
       assert.equal((await admin.call(`${accounts}/suspend`, { json: { reason: 'attacks' } })).status, 200);
       assert.equal(await stuck, 'ended');
-      // Its server ends first, then its listener knows.
+      // Its server ends first, then its listener notices.
       await eventually('it is told so', () =>
         attacker.open().then(
           (session) => session.close(),

@@ -1,4 +1,4 @@
-/** PostgreSQL databases as their owners use them: over the API, and with a driver of PostgreSQL. */
+/** PostgreSQL databases in use by their owners: over the API, and with a PostgreSQL driver. */
 import assert from 'node:assert/strict';
 import { globSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -103,7 +103,7 @@ describe('PostgreSQL databases', { skip: isThere ? false : NO_POSTGRESQL }, () =
     body.set('file', dump, 'shop.sql');
     const loaded = await user.call(`${path}/load`, { body });
     assert.equal(loaded.status, 200, JSON.stringify(loaded.body));
-    // A load ends sessions, as what they saw is gone.
+    // A load ends sessions, because the data they saw is replaced.
     await assert.rejects(driver.query('SELECT 1'));
     const again = await connect(connection);
     assert.deepEqual((await again.query('SELECT what FROM orders')).rows, [{ what: 'tea' }]);

@@ -1,4 +1,4 @@
-/** Databases and a Cloudlet that is killed and started again. */
+/** Databases across a kill and restart of Cloudlet. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { CheckedClient } from '../harness/checked-client.ts';

@@ -1,4 +1,4 @@
-/** Sessions of PostgreSQL and MySQL: they are measured, and end with their password and their account. */
+/** Sessions of PostgreSQL and MySQL: they are metered, and end with their password and their account. */
 import assert from 'node:assert/strict';
 import { globSync } from 'node:fs';
 import { after, before, test } from 'node:test';

@@ -1,4 +1,4 @@
-/** TLS that drivers verify on this host, where nobody requires it. */
+/** TLS that drivers verify on this host, where it is optional. */
 import assert from 'node:assert/strict';
 import { globSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

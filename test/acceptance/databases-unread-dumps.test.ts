@@ -1,4 +1,4 @@
-/** Accounts ask for dumps and do not read them: others have theirs, and recovery points lack nothing. */
+/** Accounts request dumps and do not read them: others get theirs, and recovery points are complete. */
 import assert from 'node:assert/strict';
 import { globSync } from 'node:fs';
 import { after, before, test } from 'node:test';
@@ -12,7 +12,7 @@ import { LosableCloud } from './recovery-kit.ts';
 const skip = globSync('build/programs/postgresql-*/usr').length > 0 ? false : NO_POSTGRESQL;
 const ATTACKERS = 4;
 const DUMPS = 15;
-/** More than all buffers on the way to a reader hold; hardly anything on the disk. */
+/** More than all buffers on the way to a reader hold, but very little on disk. */
 const LARGE = "CREATE TABLE t AS SELECT repeat('x', 1000000) AS text FROM generate_series(1, 60)";
 
 let lost: LosableCloud;

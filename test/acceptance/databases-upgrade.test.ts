@@ -1,4 +1,4 @@
-/** `cloudlet databases upgrade postgresql`, as an operator meets it. */
+/** `cloudlet databases upgrade postgresql`, as run by an operator. */
 import assert from 'node:assert/strict';
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
