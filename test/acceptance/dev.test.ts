@@ -1,4 +1,4 @@
-/** `cloudlet dev`: a cloud for one run of a program, and nothing of it afterwards. */
+/** `cloudlet dev`: a cloud for one run of a program, which leaves nothing behind. */
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -27,7 +27,7 @@ import { eventually } from '../harness/waiting.ts';
 const LAUNCHER = fileURLToPath(new URL('../../bin/cloudlet', import.meta.url));
 const CHILDREN = ['--with', 'sqlite,mongodb'];
 const HAS_POSTGRESQL = globSync('build/programs/postgresql-*/usr').length > 0;
-/** A program of the reader's. */
+/** A program written by the reader. */
 const READ_KEPT = `import pg from 'pg';
   const client = new pg.Client(process.env.DATABASE_URL);
   await client.connect();
@@ -39,20 +39,20 @@ after(() => rmSync(root, { recursive: true, force: true }));
 
 type Variables = Readonly<Record<string, string>>;
 
-/** Each has a folder for temporary files of its own, where nothing may stay. */
+/** Each has its own folder for temporary files, in which nothing may remain. */
 function folder(): { readonly path: string; readonly env: Variables } {
   const path = mkdtempSync(join(root, 'tmp-'));
   return { path, env: { TMPDIR: path, CLOUDLET_VM_ACCEL: 'tcg' } };
 }
 
-/** Empty for users who may not see them: their clouds place none. */
+/** Empty for users who may not see them: their clouds create none. */
 const rulesOfHost = () => spawnSync('nft', ['list', 'ruleset'], { encoding: 'utf8' }).stdout ?? '';
 
 function dev(args: readonly string[], env: Variables): Promise<Ended> {
   return runCloudlet(['dev', ...args], { env, timeoutMs: 300_000 });
 }
 
-/** One that runs without a command, once it has printed its variables. */
+/** A process without a command, once it has printed its variables. */
 async function opened(env: Variables, ...args: readonly string[]) {
   const child = spawn(LAUNCHER, ['dev', ...args], { env: { PATH: process.env.PATH, ...env }, stdio: 'pipe' });
   let [stdout, stderr] = ['', ''];
@@ -193,7 +193,7 @@ test('what a killed one left goes with the next', async () => {
     mkdirSync(directory);
     return directory;
   });
-  // As a cloud in another container holds it, of whose process nothing is seen here.
+  // Like a cloud in another container that holds it, whose process is not visible here.
   const lock = new DatabaseSync(join(locked ?? '', 'lock'));
   lock.exec('BEGIN EXCLUSIVE');
   const old = new Date(Date.now() - 3_600_000);
@@ -240,7 +240,7 @@ test('it begins from a point of another cloud, whose keys stay unknown to it', a
   assert.doesNotMatch(ended.stdout, new RegExp(`${ADMIN_KEY}|cloudlet-development-key`));
   assert.deepEqual(readdirSync(path), []);
   if (!HAS_POSTGRESQL) return;
-  // The command gets the address of the database of the point.
+  // The command gets the address of the database from the point.
   const read = [process.execPath, '--input-type=module', '-e', READ_KEPT];
   const found = await dev([...options.slice(0, -1), 'postgresql', '--', ...read], env);
   assert.deepEqual([found.code, found.stdout], [0, 'before the point\n'], found.stderr);

@@ -1,4 +1,4 @@
-/** The API reference: every example of curl is run as it is printed. */
+/** The API reference: every curl example is run as printed. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { globSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -21,7 +21,7 @@ after(() => cloud.stop());
 const anyone = await CheckedClient.open(cloud.api);
 const admin = anyone.as(ADMIN_KEY);
 
-/** Where the lines are run: with the files that they name, and a curl that says the status last. */
+/** The folder of the commands: with the files that they name, and a curl that prints the status last. */
 const folder = mkdtempSync(join(tmpdir(), 'cloudlet-test-'));
 after(() => rmSync(folder, { recursive: true, force: true }));
 writeFileSync(join(folder, '.curlrc'), 'silent\nmax-time = 120\nwrite-out = "\\n%{http_code}"\n');
@@ -46,7 +46,7 @@ const printed: readonly Printed[] = Object.values(description.paths)
     return { id: operationId, curl: samples.find(({ label }) => label === 'curl')?.source };
   });
 
-/** A line for bash with these variables: the status of its answer, and the answer. */
+/** A command line for bash with these variables: the status of its response, and the response. */
 async function run(line: string, variables: Readonly<Record<string, string>>) {
   const env = { PATH: process.env.PATH, CURL_HOME: folder, CLOUD: cloud.api, ...variables };
   const shell = spawn('bash', ['-euc', line], { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'] });
@@ -58,7 +58,7 @@ async function run(line: string, variables: Readonly<Record<string, string>>) {
   return { status: Number(output.slice(end + 1)), text: output.slice(0, end) };
 }
 
-/** The id of a new thing of the user's, by the variable that stands for it. */
+/** The id of a new resource of the user, by its placeholder. */
 const MAKERS: Readonly<Record<string, (user: CheckedClient, id: string) => Promise<string>>> = {
   OBJECT_ID: async (user) => {
     await user.expect(201, '/api/buckets', { json: { name: 'photos' } });
@@ -97,7 +97,7 @@ const MAKERS: Readonly<Record<string, (user: CheckedClient, id: string) => Promi
   POINT_ID: async (_user, id) => {
     const points = '/api/disaster-recovery/points';
     if (id === 'restoreBucket') return (await admin.expect(201, `${points}?wait=60`, POST)).point_id;
-    // One serves all others: each holds all machines and databases of this file.
+    // One process serves all others: each holds all machines and databases of this file.
     sharedPoint ??= await admin.expect(201, `${points}?wait=60`, POST);
     const { point_id: made } = sharedPoint ?? assert.fail();
     const path = `${points}/${made}`;
@@ -161,7 +161,7 @@ const MAKERS: Readonly<Record<string, (user: CheckedClient, id: string) => Promi
     return image_id;
   },
 };
-/** The token of the link that was mailed at registration, to confirm the address. */
+/** The token of the link mailed at registration, to confirm the address. */
 async function confirmation(key: string): Promise<string> {
   const user = anyone.as(key);
   const { email } = await user.expect(200, '/api/account');
@@ -174,11 +174,11 @@ const PROGRAM = { name: 'CLI on laptop', scopes: ['storage:read'] };
 let sharedPoint: { point_id: string } | undefined;
 let idle: Promise<{ readonly image: string }> | undefined;
 
-/** What the line presupposes, and the variables that it names. */
+/** The preconditions of the command, and the variables in it. */
 async function prepare({ id, curl = '' }: Printed, user: CheckedClient): Promise<Record<string, string>> {
   const variables: Record<string, string> = { KEY: user.key ?? '' };
   const named = new Set([...curl.matchAll(/\$([A-Z_]+)/g)].map(([, name]) => String(name)));
-  // Before a recovery point that is to have it.
+  // Before a recovery point that must contain it.
   if (/\/buckets\/photos|"bucket":"photos"/.test(curl))
     await user.expect(201, '/api/buckets', { json: { name: 'photos' } });
   for (const name of named) {
@@ -215,7 +215,7 @@ async function prepare({ id, curl = '' }: Printed, user: CheckedClient): Promise
 }
 
 let reader: Promise<CheckedClient> | undefined;
-/** A new one, as most examples presuppose and change things; those that only read share one. */
+/** A new one, because most examples need and change resources; read-only ones share one. */
 function userOf(curl: string): Promise<CheckedClient> {
   const make = async () => anyone.as((await anyone.register()).api_key);
   if (/ -[XdFT] | --(?:json|data|form|upload)|\$(?!CLOUD\b|KEY\b)|photos/.test(curl)) return make();
@@ -223,14 +223,14 @@ function userOf(curl: string): Promise<CheckedClient> {
   return reader;
 }
 
-/** They have their own test. */
+/** They have their own tests. */
 const OF_OTHER_CLOUDS: ReadonlySet<string> = new Set(['setUp', 'requestRegistration']);
 
 describe('every example does what it says', () => {
   const skipped = cannotRunGuests();
   const needsGuest = new Set(['startVm']);
   const noPostgresql = globSync('build/programs/postgresql-*/usr').length === 0 && NO_POSTGRESQL;
-  // The one that needs a server of PostgreSQL comes last: points would hold its data.
+  // The one that needs a PostgreSQL server comes last: points would contain its data.
   const needsServer = ({ id }: Printed) => Number(id === 'getDatabaseLog');
   for (const call of printed.toSorted((a, b) => needsServer(a) - needsServer(b))) {
     const { curl, id } = call;

@@ -1,4 +1,4 @@
-/** The doctor and the cloud name the same versions of what they use. */
+/** The doctor and the cloud show the same versions of the programs they use. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { after, test } from 'node:test';
@@ -29,7 +29,7 @@ test('of the engines of databases, and of the hypervisor', async () => {
   const about = (subject: string) => lines.find((line) => line.slice(6).startsWith(`${subject} `)) ?? '';
   const api = (await CheckedClient.open(cloud.api)).as(ADMIN_KEY);
   for (const { engine, version, source } of await api.expect(200, '/api/database-engines')) {
-    // One that is missing has no version here or there.
+    // A missing program has no version in either.
     if (version === null || source === 'external') continue;
     const line = about(SUBJECTS[engine] ?? engine);
     assert.ok(line.includes(` ${version}`), `${engine} ${version}: ${line}`);

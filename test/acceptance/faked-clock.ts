@@ -10,7 +10,7 @@ const LIBRARY = readdirSync('/usr/lib')
 export const noFakedClock: string | false =
   notInstalled('faketime') || (LIBRARY ? false : 'libfaketime is not where Debian has it');
 
-/** The environment of a process with such a clock; it never changes what the host's monotonic clock shows. */
+/** The environment of a process with such a clock; the host's monotonic clock stays the same. */
 export const FAKED_CLOCK = {
   LD_PRELOAD: LIBRARY ?? '',
   FAKETIME_NO_CACHE: '1',

@@ -1,4 +1,4 @@
-/** A real Firefox, driven by WebDriver BiDi: what one browser lacks and another has is seen in both. */
+/** A real Firefox, controlled by WebDriver BiDi: differences between browsers are tested in both. */
 import { spawn } from 'node:child_process';
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -8,7 +8,7 @@ import { eventually } from '../harness/waiting.ts';
 import { Hands } from './hands.ts';
 
 const PREFERENCES = {
-  // The page's process opens dropped files by itself: nothing hands them over, as a window system would.
+  // The page's process opens dropped files itself: no window system passes them on.
   'security.sandbox.content.level': 0,
   'dom.filesystem.pathcheck.disabled': true,
   'app.update.enabled': false,
@@ -16,7 +16,7 @@ const PREFERENCES = {
   'browser.shell.checkDefaultBrowser': false,
 };
 
-/** Keys by the code points that WebDriver has for them. */
+/** Keys by their code points in WebDriver. */
 const HELD: Readonly<Record<string, string>> = { Control: '\uE009', Shift: '\uE008' };
 const KEYS: Readonly<Record<string, string>> = {
   Tab: '\uE004',
@@ -44,7 +44,7 @@ interface Reply {
 }
 
 export class Firefox extends Hands {
-  /** What pages said as an error, or threw. */
+  /** Errors that pages logged or threw. */
   readonly complaints: string[] = [];
   readonly #socket: WebSocket;
   readonly #waiting = new Map<number, (reply: Reply) => void>();
@@ -76,7 +76,7 @@ export class Firefox extends Hands {
     this.#socket.close();
   }
 
-  /** Goes on in a new tab that knows nothing of what was before: cookies, storage, complaints. */
+  /** Continues in a new tab without earlier state: cookies, storage, errors. */
   async startAfresh(): Promise<void> {
     const former = this.#context;
     const { userContext } = await this.#send('browser.createUserContext');
@@ -94,7 +94,7 @@ export class Firefox extends Hands {
     return this.#evaluateIn(this.#context, expression);
   }
 
-  /** Writes down what is seen, as PNG. */
+  /** Stores a screenshot as PNG. */
   async picture(path: string): Promise<void> {
     const { data } = await this.#send('browsingContext.captureScreenshot', { context: this.#context });
     writeFileSync(path, Buffer.from(data, 'base64'));
@@ -126,9 +126,9 @@ export class Firefox extends Hands {
   }
 
   /**
-   * One after the other: a drag has one thing here. The drag session is one of Firefox's own
-   * tests, begun inside the page's process: a headless Firefox takes none from a window system. Its events
-   * are trusted, and the entries are those of a hand's drop.
+   * One at a time: a drag has one item here. The drag session is that of Firefox's own tests, started inside
+   * the page's process: a headless Firefox gets none from a window system. Its events are trusted, and the
+   * entries equal those of a manual drop.
    */
   async drop(...paths: readonly string[]): Promise<void> {
     for (const path of paths) {
@@ -151,7 +151,7 @@ export class Firefox extends Hands {
     if (said !== '') throw new Error(`Firefox could not drop ${path}: ${said}`);
   }
 
-  /** Chooses a file of the disk for the only element of that selector, as the browser's own window does. */
+  /** Selects a file of the disk for the only element with that selector, like the browser's own dialog. */
   async chooseFile(selector: string, path: string): Promise<void> {
     const context = this.#context;
     const locator = { type: 'css', value: selector };
@@ -183,7 +183,7 @@ export class Firefox extends Hands {
   }
 }
 
-/** Gives the address where BiDi is spoken. What is left of the browser ends with this process. */
+/** Returns the address of BiDi. The rest of the browser ends with this process. */
 async function startBrowser(): Promise<string> {
   const profile = mkdtempSync(join(tmpdir(), 'cloudlet-firefox-'));
   const lines = Object.entries(PREFERENCES).map(([name, value]) => `user_pref("${name}", ${value});\n`);
@@ -206,7 +206,7 @@ async function startBrowser(): Promise<string> {
   });
 }
 
-/** Runs in the page's process with the rights of the browser. */
+/** Runs in the page's process with browser privileges. */
 const dropScript = (path: string): string => `
   try {
     const page = content;

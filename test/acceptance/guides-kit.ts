@@ -1,4 +1,4 @@
-/** Runs a guide as it is printed, in one shell, with smaller amounts and on ports of the test's own. */
+/** Runs a guide as printed, in one shell, with smaller amounts and on ports of the test. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
@@ -23,13 +23,13 @@ export const GUIDES = [
 export const GUIDES_WITH_MACHINES = ['docs/machines.md', 'docs/billing.md', 'docs/webhooks.md'];
 
 const FILES = 20;
-/** Its own line in the output after each block. */
+/** A separate line in the output after each block. */
 const END_OF_BLOCK = '=== end of a block ===';
 
-/** Languages of blocks that nobody pastes: what is only shown. */
+/** Languages of blocks that nobody pastes. */
 const SHOWN = ['text', 'js', 'sql', ''];
 
-/** What a reader pastes, block by block; lines that begin with # are what the block prints. */
+/** Text that a reader pastes, block by block; lines that begin with # are the output of the block. */
 function blocksOf(guide: string): string[] {
   const text = readFileSync(join(ROOT, guide), 'utf8');
   const found = [...text.matchAll(/^```(\w*)\n(.*?)^```$/gms)];
@@ -41,8 +41,8 @@ function blocksOf(guide: string): string[] {
 }
 
 /**
- * Lines without what differs from run to run, words with a digit, units behind these, long secrets; and from
- * user to user: machines of an ordinary one are reached at their own port.
+ * Lines without parts that differ between runs: words with a digit, their units, long secrets; and between
+ * users: machines of an ordinary user have their own port.
  */
 function linesOf(text: string): string[] {
   const shape = text
@@ -55,7 +55,7 @@ function linesOf(text: string): string[] {
   return shape.split('\n').map((line) => line.trim());
 }
 
-/** Every line that the block shows is among those that it printed. */
+/** Every output line in the block is among the printed lines. */
 function assertPrinted(block: string, output: string) {
   const printed = linesOf(output);
   const shown = block
@@ -69,7 +69,7 @@ function assertPrinted(block: string, output: string) {
   }
 }
 
-/** What is exchanged in the text of a guide; all but `seq` and amounts are ports. */
+/** Replacements in the text of a guide; all except `seq` and amounts are ports. */
 async function ownPorts(script: string) {
   const { api, data, http } = await portsOfProxy();
   const own = script
@@ -77,19 +77,19 @@ async function ownPorts(script: string) {
     .replaceAll('7000', String(http))
     .replaceAll('head -c 1G', 'head -c 8M')
     .replaceAll('seq 1000', `seq ${FILES}`)
-    // The clone's own packages, so that no registry is asked.
+    // The clone's own packages, so that no registry is used.
     .replaceAll(' @libsql/client mongodb\n', ` ${MODULES}/@libsql/client ${MODULES}/mongodb\n`);
   return { own, api, data };
 }
 
-/** `problems`: codes that its calls are answered with, in their order. */
+/** `problems`: error codes with which its calls are answered, in this order. */
 export async function runGuide(guide: string, problems: readonly string[] = []): Promise<void> {
   const blocks = blocksOf(guide);
   assert.ok(blocks.length > 0, `${guide} has nothing to paste`);
   const { own, api, data } = await ownPorts(
     blocks.map((block) => `${block}echo '${END_OF_BLOCK}'\n`).join(''),
   );
-  // With a digit: linesOf() takes such words for what differs from run to run.
+  // With a digit: linesOf() treats such words as different between runs.
   const folder = mkdtempSync(join(tmpdir(), 'cloudlet-guide-1-'));
   const [home, temporary] = [join(folder, 'home'), join(folder, 't')];
   for (const path of [home, temporary]) mkdirSync(path);
@@ -105,11 +105,11 @@ export async function runGuide(guide: string, problems: readonly string[] = []):
     npm_config_offline: 'true',
     npm_config_ignore_scripts: 'true',
     npm_config_install_links: 'false',
-    // Newer ones of npm keep their compiled code where temporary files are, unless told another place.
+    // Newer versions of npm keep compiled code with temporary files unless configured otherwise.
     NODE_COMPILE_CACHE: join(MODULES, '.cache/node'),
     ...OWN_GROUND,
   };
-  // Read from its input as from a terminal: a command that reads there would swallow the next lines.
+  // Read from standard input as from a terminal: a command that reads there would consume the next lines.
   const input = `exec 2>&1\n${own}`;
   const options = { cwd: ROOT, env, input, encoding: 'utf8', timeout: 150_000 } as const;
   const { status, stdout } = spawnSync('bash', ['-e', '-o', 'pipefail'], options);
@@ -125,7 +125,7 @@ export async function runGuide(guide: string, problems: readonly string[] = []):
     assert.deepEqual(codes, problems);
     assert.deepEqual([readdirSync(home), readdirSync(temporary)], [[], []]);
   } finally {
-    // What a guide that was cut short left running: its cloud and its machine work below this folder.
+    // Processes left by an interrupted guide: its cloud and its machine work below this folder.
     for (const pid of processesIn(folder)) process.kill(pid, 'SIGKILL');
     rmSync(folder, { recursive: true, force: true });
   }

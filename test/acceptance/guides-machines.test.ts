@@ -1,4 +1,4 @@
-/** The guides that need machines run as they are printed. */
+/** The guides that need machines, run as printed. */
 import { test } from 'node:test';
 import { notInstalled } from '../../scripts/installed.ts';
 import { GUIDES_WITH_MACHINES, runGuide } from './guides-kit.ts';

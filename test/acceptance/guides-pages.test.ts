@@ -1,4 +1,4 @@
-/** The guides that need no machine run as they are printed. */
+/** The guides that need no machine, run as printed. */
 import { test } from 'node:test';
 import { notInstalled } from '../../scripts/installed.ts';
 import { GUIDES, runGuide } from './guides-kit.ts';

@@ -1,4 +1,4 @@
-/** README and the tour run as they are printed; guides-pages and guides-machines run the other guides. */
+/** README and the tour, run as printed; guides-pages and guides-machines run the other guides. */
 import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';

@@ -1,8 +1,8 @@
-/** What a person does at a page and sees there, in one way for every browser: a walk is written once. */
+/** User input and visible output of a page, in one way for every browser: a walk is written once. */
 import type { Page } from 'playwright-core';
 import { eventually } from '../harness/waiting.ts';
 
-/** An expression for the element in sight that has this name, of those that the selector finds. */
+/** An expression for the visible element with this name, among those that match the selector. */
 export const named = (selector: string, name: string): string =>
   `[...document.querySelectorAll(${JSON.stringify(selector)})].find((element) => element.checkVisibility() &&
     (element.getAttribute('aria-label') ?? element.labels?.[0]?.textContent ?? element.textContent)
@@ -10,40 +10,42 @@ export const named = (selector: string, name: string): string =>
 
 export abstract class Hands {
   abstract goto(url: string): Promise<void>;
-  /** What an expression gives in the page, once its promise is kept: a string, a number, true or false. */
+  /**
+   * The result of an expression in the page, once its promise resolves: a string, a number, true or false.
+   */
   abstract evaluate(expression: string): Promise<unknown>;
-  /** Types a text where the focus is. */
+  /** Types a text into the focused element. */
   abstract type(text: string): Promise<void>;
-  /** Presses a key, with Control or Shift held or not: `Enter`, `Control+k`. */
+  /** Presses a key, with or without Control or Shift: `Enter`, `Control+k`. */
   abstract press(chord: string): Promise<void>;
-  /** Runs a script in every page that is opened from now on, before the page's own. */
+  /** Runs a script in every page opened from now on, before the page's own scripts. */
   abstract prepare(script: string): Promise<void>;
   /** Drops files and folders of the disk onto the middle of the page. */
   abstract drop(...paths: readonly string[]): Promise<void>;
 
-  /** Waits until the expression is true in the page; `what` is named when it never is. */
+  /** Waits until the expression is true in the page; the error contains `what`. */
   async holds(what: string, expression: string): Promise<void> {
     await eventually(what, () => this.evaluate(expression) as Promise<boolean>);
   }
 
-  /** Resolves when the page shows these words. */
+  /** Resolves when the page shows this text. */
   async says(words: string): Promise<void> {
     await this.holds(`"${words}" is shown`, `document.body.innerText.includes(${JSON.stringify(words)})`);
   }
 
-  /** Goes to the element that has this name, as Tab would, and presses the key. */
+  /** Focuses the element with this name, as with Tab, and presses the key. */
   async pressOn(selector: string, name: string, key = 'Enter'): Promise<void> {
     await this.focus(selector, name);
     await this.press(key);
   }
 
-  /** Types into the field that has this label. */
+  /** Types into the field with this label. */
   async fill(label: string, text: string): Promise<void> {
     await this.focus('input, textarea', label);
     await this.type(text);
   }
 
-  /** Types over what is in the field that has this label. */
+  /** Replaces the text in the field with this label. */
   async retype(label: string, text: string): Promise<void> {
     await this.focus('input, textarea', label);
     await this.press('Control+a');
@@ -57,7 +59,7 @@ export abstract class Hands {
   }
 }
 
-/** Chromium's, by its own input events. */
+/** For Chromium, with its own input events. */
 export class ChromiumHands extends Hands {
   readonly #page: Page;
 

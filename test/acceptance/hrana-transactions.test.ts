@@ -1,4 +1,4 @@
-/** Transactions that a statement of their user ends, and the conditions of batches, however they are sent. */
+/** Transactions that a statement of their user ends, and the conditions of batches, over each protocol. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { createClient, type Client as Driver, type InStatement } from '@libsql/client';
@@ -95,7 +95,7 @@ for (const scheme of ['http', 'ws'] as const) {
   });
 }
 
-/** A condition; lists say whether it holds after a step that succeeded and one that failed. */
+/** A condition; the lists show whether it is true after a successful and a failed step. */
 type Given = { readonly type: string; readonly [member: string]: unknown };
 const OK: Given = { type: 'ok', step: 0 };
 const FAILED: Given = { type: 'ok', step: 1 };
@@ -126,10 +126,10 @@ const OF_VERSION_3: typeof CONDITIONS = [
   [and(OK, not(AUTOCOMMIT)), false],
   [and(OK, or(FAILED, AUTOCOMMIT)), true],
 ];
-/** In a transaction these turn round. */
+/** In a transaction these are inverted. */
 const INSIDE = OF_VERSION_3.map(([given, holds]) => [given, !holds] as const);
 
-/** Which of the conditions hold, by whether their steps ran. */
+/** The conditions that are true, by whether their steps ran. */
 type Ask = (conditions: readonly Given[], isInside: boolean) => Promise<readonly boolean[]>;
 
 const stmt = (sql: string) => ({ sql });

@@ -1,4 +1,4 @@
-/** Whom a request names as its host and its origin. */
+/** The host and the origin named by a request. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { CheckedClient } from '../harness/checked-client.ts';

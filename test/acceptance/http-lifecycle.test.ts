@@ -1,4 +1,4 @@
-/** Starting, refusing to start, and stopping without losing what is under way. */
+/** Starting, refusing to start, and stopping without losing requests in progress. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -21,7 +21,7 @@ after(() => rmSync(root, { recursive: true, force: true }));
 
 const directory = (name: string) => join(root, name);
 
-/** Starting ends with one clear line on stderr, and exit code 1; 2 when a setting was not understood. */
+/** A failed start prints one clear line on stderr, and has exit code 1; 2 for an invalid setting. */
 async function refusesToStart(env: Record<string, string>, reason: RegExp, exitCode = 1): Promise<void> {
   const defaults = { CLOUDLET_DATA_DIR: directory('refused'), CLOUDLET_PORT: '0', CLOUDLET_DATA_PORT: '0' };
   const { code, stdout, stderr } = await runCloudlet(['start'], { env: { ...defaults, ...env } });
@@ -31,7 +31,7 @@ async function refusesToStart(env: Record<string, string>, reason: RegExp, exitC
   assert.doesNotMatch(stdout, /Ready/);
 }
 
-/** Status of /readyz (0: nobody answers), and then whether the data port takes a connection. */
+/** Status of /readyz (0: no answer), and whether the data port accepts a connection. */
 async function readiness(api: number, data: number): Promise<{ status: number; hasData: boolean }> {
   const status = await fetch(`http://localhost:${api}/readyz`).then(
     (answer) => answer.status,
@@ -51,7 +51,7 @@ test('a cloud is ready once both ports listen', { skip: notInstalled('strace') }
   await Promise.all(ports.map((server) => once(server, 'listening')));
   const [api = 0, data = 0] = ports.map((server) => (server.address() as AddressInfo).port);
   for (const server of ports) server.close();
-  // A port listens once the name of its address is found, which takes a second each time.
+  // A port listens once its host name is resolved, which takes a second each time.
   const slow = ['-e', 'trace=openat', '-e', 'inject=openat:delay_enter=1000000', '-P', '/etc/hosts'];
   let isOver = false;
   const started = CloudProcess.start({
@@ -122,7 +122,7 @@ describe('a start is refused', () => {
     assert.match(stderr, new RegExp(`^cloudlet: The data directory \\S+ ${why} [^\\n]+\\n$`));
   });
 
-  // What each setting may be is in server/config/config.test.ts.
+  // The valid values of each setting are in server/config/config.test.ts.
   test('for settings that are unknown or invalid', async () => {
     await refusesToStart({ CLOUDLET_PROT: '80' }, /unknown setting CLOUDLET_PROT .*CLOUDLET_PORT\?/, 2);
     await refusesToStart({ CLOUDLET_PORT: '9000', CLOUDLET_DATA_PORT: '9000' }, /are both 9000/, 2);
@@ -230,7 +230,7 @@ test('SIGTERM lets an upload of 20 MiB finish, takes no new connection, and exit
   });
   const answered = once(upload, 'response');
   upload.write(head);
-  // More than the sockets hold: the cloud reads it once this is taken.
+  // More than the sockets hold: the cloud continues once this is read.
   await new Promise((resolve) => upload.write(bytes.subarray(0, 10 * 2 ** 20), resolve));
   const stopped = cloud.stop();
   await eventually('it takes no new connection', () =>
@@ -244,7 +244,7 @@ test('SIGTERM lets an upload of 20 MiB finish, takes no new connection, and exit
   const [response] = await answered;
   const body = JSON.parse(Buffer.concat(await response.toArray()).toString());
   assert.equal(response.statusCode, 200, JSON.stringify(body));
-  // Its client keeps the connection, and that holds up nobody.
+  // Its client keeps the connection open, which delays no other.
   assert.equal(await Promise.race([stopped, sleep(4000, 'still waiting', { ref: false })]), 0);
   kept.destroy();
 

@@ -1,4 +1,4 @@
-/** reliability H5–H12: what one caller may cost the others. */
+/** reliability H5–H12: the limits of one caller's effect on others. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
@@ -20,7 +20,7 @@ after(async () => {
 });
 const client = await CheckedClient.open(cloud.api);
 const caller = await CheckedClient.open(tight.api);
-/** Accounts of the tight cloud, made before its registrations are used up. */
+/** Accounts of the tight cloud, created before its registrations are used up. */
 const [victim, attacker] = [await caller.register(), await caller.register()];
 
 describe('rate limits', () => {
@@ -63,7 +63,7 @@ describe('rate limits', () => {
       const json = { name: `key-${i}`, scopes: ['account:read'] };
       keys.push(caller.as((await user.expect(201, '/api/account/access-keys', { json })).api_key));
     }
-    // Each may send 20 at once and 2 a second, the account 100 and 10.
+    // Each address may send 20 at once and 2 a second, the account 100 and 10.
     const ask = () => [...keys, ...keys, ...keys, ...keys].map((key) => key.call('/api/account'));
     const byAccount = await eventually('the account is refused', async () =>
       (await Promise.all(ask())).find(({ body }) => /limit "account"/.test(body.detail)),
@@ -95,7 +95,7 @@ describe('rate limits', () => {
       assert.equal((await register(1, '10.0.0.1')).status, 201);
       assert.equal((await register(2, '10.0.0.2')).status, 201);
       assert.equal((await register(3, '10.0.0.1')).status, 429);
-      // What is no address says nothing: then it is the proxy itself that calls.
+      // An invalid address is ignored: the caller is then the proxy itself.
       assert.equal((await register(4, 'anything')).status, 201);
       for (const [i, text] of ['other', 'anything', '10.0.0.300', '10.0.0.9:80'].entries()) {
         assert.equal((await register(5 + i, text)).status, 429, text);
@@ -147,7 +147,7 @@ describe('connections', () => {
 /** More than the buffers of a connection hold. */
 const LARGE_BYTES = 24 * 2 ** 20;
 
-/** Asks, and reads no more than how the response begins. */
+/** Sends a request, and reads no further than the start of the response. */
 async function pausedDownload(base: string, target: string, headers = '') {
   const socket = await openSocket(base);
   socket.write(
@@ -158,7 +158,7 @@ async function pausedDownload(base: string, target: string, headers = '') {
   return { socket, bytes: first.length, start: String(first.subarray(0, 100)) };
 }
 
-/** A user with a large object, and the path of a link to it. */
+/** A user with a large object, and the path of a link to the object. */
 async function linkedObject(user: CheckedClient, bucket: string) {
   await user.expect(201, '/api/buckets', { json: { name: bucket } });
   const { object_id: id } = (await user.upload(bucket, 'large', Buffer.alloc(LARGE_BYTES, 'x'))).body;
@@ -177,7 +177,7 @@ describe('downloads', () => {
       pausedDownload(link.origin, link.pathname + link.search),
       pausedDownload(cloud.data, target),
     ]);
-    // Twice what is allowed to a request body, and the checks are a second apart.
+    // Twice the time allowed for a request body, and the checks are a second apart.
     await sleep(6000);
     for (const { socket, bytes, start } of paused) {
       assert.match(start, /^HTTP\/1\.1 200 /);

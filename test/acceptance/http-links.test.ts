@@ -1,4 +1,6 @@
-/** Links lead back to where the caller found this cloud, unless the operator has named its addresses. */
+/**
+ * Links use the address at which the caller reached this cloud, unless the operator has set its addresses.
+ */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
@@ -13,7 +15,7 @@ const STRANGER = '127.0.0.3';
 interface Asking {
   readonly base: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** The address that the call comes from. */
+  /** The address from which the call comes. */
   readonly from?: string;
 }
 

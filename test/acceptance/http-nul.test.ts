@@ -1,14 +1,14 @@
-/** U+0000 and half a character are in no text that Cloudlet keeps: each is refused with them, by name. */
+/** U+0000 and lone surrogates occur in no stored text: each member is refused with them, by name. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { CheckedClient, type Entry } from '../harness/checked-client.ts';
 import { ADMIN_KEY, CloudProcess } from '../harness/cloud-process.ts';
 
 const NUL = 'a\0b';
-/** The first half of a character beyond U+FFFF. */
+/** The first half of a surrogate pair. */
 const HALF = 'a\ud800';
 
-/** JSON Schema, as far as it is walked here. */
+/** JSON Schema, as far as this test walks it. */
 interface Schema {
   readonly type?: string;
   readonly enum?: readonly unknown[];
@@ -24,7 +24,7 @@ interface Parameter {
   readonly schema: Schema;
 }
 
-/** Each text of the schema: where it is, and a value that has `text` there. */
+/** Each text of the schema: its path, and a value that has `text` there. */
 function textsOf(schema: Schema, text = NUL): { path: string[]; value: unknown }[] {
   const { type, enum: choices, items, properties, patternProperties, anyOf } = schema;
   if (anyOf !== undefined) return anyOf.flatMap((each) => textsOf(each, text));
@@ -50,7 +50,7 @@ after(() => cloud.stop());
 const anyone = await CheckedClient.open(cloud.api);
 const { api_key: key } = await anyone.register();
 
-/** Sockets are opened by other means. */
+/** Sockets are opened in another way. */
 const entries = anyone.declaration.operations.filter(({ operation }) => !('x-websocket' in operation));
 
 function clientFor({ operation }: Entry): CheckedClient {

@@ -1,4 +1,4 @@
-/** Contract §2: every failure is problem details, whatever went wrong and however early. */
+/** Contract §2: every failure is problem details, of any kind and at any stage. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { after, describe, test } from 'node:test';
@@ -19,7 +19,7 @@ const asJson = (body: Call['body'], headers = {}): [string, Call] => [
   { method: 'POST', body, headers: { 'content-type': 'application/json', ...headers } },
 ];
 
-/** Sends the bytes and checks the problem that comes back. */
+/** Sends the bytes and checks the returned problem. */
 async function refusedRaw(text: string | Uint8Array, status: number, code: string): Promise<void> {
   const answer = parseResponse(await sendRaw(cloud.api, text));
   client.declaration.checkProblem(String(text).slice(0, 80), answer);
@@ -51,7 +51,7 @@ describe('paths and methods', () => {
         assert.ok(headers.get(name), name);
       return Number(headers.get('x-ratelimit-remaining'));
     };
-    // One is given back every 5 ms: of many at once at least two come within that time.
+    // One slot is returned every 5 ms: of many simultaneous requests at least two arrive in that time.
     const lefts = await Promise.all(Array.from({ length: 50 }, left));
     assert.ok(Math.min(...lefts) < Math.max(...lefts), `${lefts}`);
   });
@@ -174,7 +174,7 @@ describe('JSON bodies', () => {
     for (const body of bodies)
       for (const leave of ['resetAndDestroy', 'destroy'] as const) {
         const socket = await openSocket(cloud.api);
-        // Told to go on, the client knows that its head was read.
+        // After 100 Continue the client knows that its head was read.
         socket.write(`${head}Expect: 100-continue\r\n${body}`);
         await once(socket, 'data');
         socket[leave]();

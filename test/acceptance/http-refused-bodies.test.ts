@@ -1,4 +1,6 @@
-/** Who sends all of a body before reading, as http.client of Python does, reads why it was refused. */
+/**
+ * A client that sends the whole body before reading, like Python's http.client, can read why it was refused.
+ */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
@@ -22,7 +24,7 @@ interface Refused {
   readonly pauseMs?: number;
 }
 
-/** What a client reads that writes its whole body first. */
+/** The response read by a client that writes its whole body first. */
 async function answerAfter({ base, line, headers = [], pieces = 40, pauseMs = 0 }: Refused) {
   const socket = await openSocket(base);
   let failure: Error | undefined;
@@ -62,7 +64,7 @@ describe('a client that sends all of a refused body before it reads', () => {
     const expecting = await answerAfter({ ...put, headers: ['Expect: 100-continue'] });
     assert.equal(expecting.status, 404);
     assert.match(String(expecting.body), /<Code>NoSuchBucket</);
-    // The next request could not be told from the body.
+    // The next request could not be distinguished from the body.
     assert.equal(expecting.headers.get('connection'), 'close');
     const upload = { base: cloud.api, line: 'POST /api/buckets/nowhere/upload', headers: [FORM] };
     assert.equal((await answerAfter(upload)).status, 401);

@@ -1,4 +1,4 @@
-/** What every response carries, the pages the cloud shows of itself, and what its log must not hold. */
+/** The headers of every response, the cloud's own pages, and text that must not be in its log. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { availableParallelism } from 'node:os';
@@ -104,7 +104,7 @@ test('/metrics is Prometheus text that counts what happens', async () => {
   for (const name of none) assert.equal(after.get(`cloudlet_${name}`), 0, name);
   const build = [...after.keys()].find((name) => name.startsWith('cloudlet_build_info'));
   assert.match(build ?? '', /version="\d+\.\d+\.\d+",node="\d+\.[\d.]+",metadata="\w+",storage="\w+"/);
-  // Values of a new, healthy cloud by which nobody should be woken.
+  // Values of a new, healthy cloud, which must not trigger an alert.
   for (const [name, value] of after) if (/_up\b|key_taken/.test(name)) assert.equal(value, 1, name);
 });
 

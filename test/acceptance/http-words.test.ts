@@ -1,4 +1,4 @@
-/** What someone at a terminal sees: lines that end, HEAD that works, words that say what to do. */
+/** The view of a person at a terminal: complete lines, working HEAD, errors that say what to do. */
 import assert from 'node:assert/strict';
 import { before, describe, test } from 'node:test';
 import { CheckedClient } from '../harness/checked-client.ts';
@@ -16,7 +16,7 @@ before(async () => {
 });
 
 describe('JSON ends with a line end', () => {
-  /** The text of the answer, which its Content-Length, if it has one, must match. */
+  /** The text of the answer, which must match its Content-Length, if present. */
   const read = async (path: string, call: Parameters<typeof user.fetch>[1] = {}) => {
     const response = await user.fetch(path, call);
     const text = await response.text();
@@ -138,7 +138,7 @@ describe('a wrong key', () => {
   });
 
   test('that is no key of ours, or of no one, is told no more', async () => {
-    // A right checksum, computed with Python's binascii.crc32.
+    // A correct checksum, computed with Python's binascii.crc32.
     for (const text of ['clk_000000000000000000000000000000000HTqEy', 'sk-something-else'])
       assert.equal(await detailFor(text), 'The API key is unknown, expired or revoked', text);
   });

@@ -1,4 +1,4 @@
-/** What the tests of images have in common. */
+/** Shared by the tests of images. */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -7,10 +7,10 @@ import { eventually } from '../harness/waiting.ts';
 
 export const IMAGES = '/api/admin/images';
 
-/** A disk that says a word on its serial port when it is started from. */
+/** A disk that prints a word on its serial port when booted. */
 export function helloDisk(word = 'hello'): Buffer {
   const disk = Buffer.alloc(1024 * 1024);
-  // mov dx, 0x3f8; then for each letter: mov al, letter; out dx, al; at last: hlt; jmp to the hlt.
+  // mov dx, 0x3f8; then for each letter: mov al, letter; out dx, al; finally: hlt; jmp to the hlt.
   const letters = [...Buffer.from(`${word}\r\n`)].flatMap((letter) => [0xb0, letter, 0xee]);
   Buffer.from([0xba, 0xf8, 0x03, ...letters, 0xf4, 0xeb, 0xfd]).copy(disk);
   disk.writeUInt16LE(0xaa55, 510);
@@ -25,7 +25,7 @@ export function upload(admin: CheckedClient, bytes: Uint8Array, fields: Record<s
   return admin.expect(201, `${IMAGES}/upload`, { body });
 }
 
-/** The image once its import has ended, one way or the other. */
+/** The image once its import has ended, successfully or not. */
 export function settled(admin: CheckedClient, imageId: string) {
   return eventually('the end of the import', async () => {
     const list = await admin.expect(200, IMAGES);
@@ -40,7 +40,7 @@ export interface WebServer {
   close(): void;
 }
 
-/** A server of the test's own, on 127.0.0.1. */
+/** A separate server on 127.0.0.1. */
 export async function webServer(
   answer: (request: IncomingMessage, response: ServerResponse) => void,
 ): Promise<WebServer> {

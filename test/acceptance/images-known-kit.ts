@@ -1,4 +1,4 @@
-/** A mirror of the makers' images, as a laboratory without the Internet has it; it can be hostile. */
+/** A mirror of the publishers' images, as in a laboratory without the Internet; it can be hostile. */
 import { createHash } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import type { CheckedClient } from '../harness/checked-client.ts';
@@ -20,11 +20,11 @@ type Answer = (response: ServerResponse, range: string | undefined) => void;
 export interface Mirror extends WebServer {
   /** Base URL, for CLOUDLET_IMAGE_MIRROR. */
   readonly base: string;
-  /** Ranges that were asked for, in order. */
+  /** Requested ranges, in order. */
   readonly ranges: (string | undefined)[];
   /** Replaces the answer for a path. */
   set(path: string, answer: Answer): void;
-  /** Offers an image as Debian 13, with the sums of its maker. */
+  /** Serves an image as Debian 13, with the checksums of its publisher. */
   offer(bytes: Uint8Array): void;
 }
 
@@ -47,7 +47,7 @@ export async function openMirror(): Promise<Mirror> {
   return { ...web, base: `${web.url}/images`, ranges, set, offer };
 }
 
-/** As static file servers answer. */
+/** Like static file servers. */
 export function sendRange(response: ServerResponse, bytes: Uint8Array, range: string | undefined): void {
   const from = Number(/^bytes=(\d+)-$/.exec(range ?? '')?.[1] ?? 0);
   const part = bytes.subarray(from);
@@ -57,7 +57,7 @@ export function sendRange(response: ServerResponse, bytes: Uint8Array, range: st
   response.writeHead(206, { ...headers, 'content-range': place }).end(part);
 }
 
-/** Announces everything, and sends a part of it. */
+/** Announces everything, but sends only a part. */
 export function sendPart(response: ServerResponse, bytes: Uint8Array, to: number): void {
   response.writeHead(200, { 'content-length': String(bytes.length) });
   response.write(bytes.subarray(0, to));
@@ -66,7 +66,7 @@ export function sendPart(response: ServerResponse, bytes: Uint8Array, to: number
 export const fetchImage = (admin: CheckedClient, name = 'debian-13') =>
   admin.expect(201, `${KNOWN}/${name}`, { method: 'POST' });
 
-/** The progress of an image once it says as many bytes. */
+/** The progress of an image once it has this many bytes. */
 export const fetched = (admin: CheckedClient, imageId: string, bytes: number) =>
   eventually(`${bytes} bytes of the image`, async () => {
     const list = await admin.expect(200, IMAGES);

@@ -1,4 +1,6 @@
-/** Images fetched by name in recovery points: a restored cloud has them by their names, or fetches on. */
+/**
+ * Images downloaded by name in recovery points: a restored cloud has them by name, or continues the download.
+ */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { eventually } from '../harness/waiting.ts';

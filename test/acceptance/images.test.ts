@@ -62,7 +62,7 @@ describe('images', { skip }, () => {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  // Without the mark that says whose they are.
+  // Without the mark that names their owner.
   const kept = () => readdirSync(join(cloud.dataDir, 'images')).filter((name) => name !== '.cloud');
   const add = (json: object) => admin.expect(201, IMAGES, { json: { name: 'an image', ...json } });
   const imageTool = (...words: string[]) => execFileSync('qemu-img', words, { cwd: offered, stdio: 'pipe' });

@@ -113,7 +113,7 @@ describe('by API', () => {
         username === null ? joining(token, `of-class-${at}`) : { json: { token, password: PASSWORD } };
       const account = await anyone.expect(201, '/api/join', body);
       const own = anyone.as(account.api_key);
-      // Its owner lowers it, and does not raise it.
+      // The owner can lower it, but not raise it.
       const raised = { method: 'PATCH', json: { cap: 100 } };
       assert.equal((await own.expect(200, '/api/billing/cap', raised)).cap, cap);
       keys.set(cap, account.api_key);

@@ -1,4 +1,4 @@
-/** Mail over TLS, from the start and by STARTTLS: bad certificates and passwords are told, nothing leaks. */
+/** Mail over TLS, implicit and with STARTTLS: bad certificates and passwords are reported, nothing leaks. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -19,7 +19,7 @@ before(() => {
 });
 after(() => rmSync(directory, { recursive: true }));
 
-/** The alarm about mail that a cloud raises after one mail, or undefined when it was sent. */
+/** The alarm about mail after a cloud sent one mail, or undefined if it was sent. */
 async function send(url: string, env: Record<string, string> = {}) {
   const settings = { CLOUDLET_SMTP_URL: url, CLOUDLET_MAIL_FROM: 'cloud@example.org' };
   const cloud = await CloudProcess.start({ env: { ...settings, ...env } });

@@ -1,4 +1,6 @@
-/** Mail of a running cloud, by a real SMTP server: it waits through a kill, and its failure is an alarm. */
+/**
+ * Mail of a running cloud with a real SMTP server: it waits across a kill, and its failure raises an alarm.
+ */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { CheckedClient } from '../harness/checked-client.ts';

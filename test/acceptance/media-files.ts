@@ -1,9 +1,9 @@
-/** Sound, film and a paper, made by code: what browsers play, seek in and show. */
+/** Audio, video and a PDF file, generated: formats that browsers play, seek in and show. */
 import type { Page } from 'playwright-core';
 
 const RATE = 22_050;
 
-/** A tone of so many seconds, 44 KB for each. */
+/** A tone of this many seconds, 44 KB for each. */
 export function wav(seconds: number): Buffer {
   const samples = RATE * seconds;
   const file = Buffer.alloc(44 + 2 * samples);
@@ -23,7 +23,7 @@ export function wav(seconds: number): Buffer {
   return file;
 }
 
-/** An element of EBML: its id, its size in eight bytes, and what is in it. */
+/** An element of EBML: its id, its size in eight bytes, and its content. */
 function element(id: string, ...content: readonly Uint8Array[]): Buffer {
   const size = Buffer.alloc(8);
   size.writeBigUInt64BE(BigInt(content.reduce((sum, { length }) => sum + length, 0)));
@@ -45,7 +45,7 @@ function float(value: number): Buffer {
 
 const FILM = { width: 640, height: 480 };
 
-/** A film with an index, of one frame a second; each is a key frame. */
+/** A video with an index, of one frame a second; each is a key frame. */
 export function webm(frames: readonly Uint8Array[]): Buffer {
   const info = element(
     '1549a966',
@@ -75,7 +75,7 @@ export function webm(frames: readonly Uint8Array[]): Buffer {
   return Buffer.concat([element('1a45dfa3', ...kind), element('18538067', info, tracks, index, ...clusters)]);
 }
 
-/** Key frames of VP8, drawn by the browser: numbers on noise. A WebP picture is one in a box. */
+/** Key frames of VP8, drawn by the browser: numbers on noise. A WebP image contains one. */
 export async function framesFrom(page: Page, count: number): Promise<Buffer[]> {
   const pictures = (await page.evaluate(
     `(() => {
@@ -102,7 +102,7 @@ export async function framesFrom(page: Page, count: number): Promise<Buffer[]> {
   });
 }
 
-/** A paper of one page with these words. */
+/** A PDF file of one page with this text. */
 export function paper(words: string): Buffer {
   const text = `BT /F1 24 Tf 20 60 Td (${words}) Tj ET`;
   const objects = [

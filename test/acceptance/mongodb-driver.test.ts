@@ -1,7 +1,7 @@
 /**
- * What MongoDB's own driver, and mongoose, get from a server: written so that a real one passes as well.
- * TEST_MONGODB_URL names a database of a standalone server to run it on, which is emptied; else it runs on
- * the engine that Cloudlet brings.
+ * Behaviour of a server with MongoDB's own driver, and with mongoose: written so that a real server passes as
+ * well. TEST_MONGODB_URL is a database of a standalone server for the test, which empties it; otherwise it
+ * uses the built-in engine.
  */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -272,7 +272,7 @@ describe('a server of MongoDB', () => {
     assert.deepEqual(await ids({}), [1]);
   });
 
-  /** How many transactions count in turn, each by what it read. */
+  /** The number of transactions that count one after the other, each based on its own read. */
   const countTogether = async (own: MongoClient, times: number) => {
     const list = own.db(db.databaseName).collection<Item>('items');
     const count = () =>

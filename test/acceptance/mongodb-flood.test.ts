@@ -1,4 +1,4 @@
-/** Strangers who open connections to MongoDB's port and do not log in: its users notice nothing. */
+/** Unauthenticated clients that open connections to MongoDB's port: its users notice nothing. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
@@ -11,7 +11,7 @@ import { CloudProcess } from '../harness/cloud-process.ts';
 import { eventually } from '../harness/waiting.ts';
 
 const EACH = 2000;
-/** Until the driver's monitor is known for one. */
+/** Until the connection is recognized as the driver's monitor. */
 const STEADY_MS = 5000;
 
 let cloud: CloudProcess;
@@ -34,7 +34,7 @@ function hello(): Buffer {
   return Buffer.concat([head, body]);
 }
 
-/** Opens so many connections, a few at a time, each of which says that. */
+/** Opens this many connections, a few at a time, each of which sends this. */
 async function flood(count: number, said: Buffer | null): Promise<Socket[]> {
   const sockets: Socket[] = [];
   while (sockets.length < count) {
@@ -51,7 +51,7 @@ async function flood(count: number, said: Buffer | null): Promise<Socket[]> {
 }
 
 test('thousands of connections without a log-in are evicted for who logs in', async (t) => {
-  // Short waits: who cannot be served at once is told so.
+  // Short waits: a client that cannot be served immediately gets an error.
   const options = { heartbeatFrequencyMS: 1000, serverSelectionTimeoutMS: 10_000 };
   const client = await new MongoClient(url, options).connect();
   const sockets: Socket[] = [];
@@ -80,7 +80,7 @@ test('thousands of connections without a log-in are evicted for who logs in', as
   const greeting = await flood(EACH, hello());
   sockets.push(...silent, ...greeting);
   const before = served;
-  // Who comes now gets in, too.
+  // New clients are admitted, too.
   for (let i = 0; i < 5; i++) {
     const newcomer = await new MongoClient(url, options).connect();
     await use(newcomer);

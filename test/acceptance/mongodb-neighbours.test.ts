@@ -1,4 +1,6 @@
-/** A tenant has MongoDB do what takes longest; another one is answered meanwhile, and the first lives on. */
+/**
+ * A tenant sends MongoDB its slowest operations; another one gets answers meanwhile, and the first survives.
+ */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -7,7 +9,7 @@ import { Client } from '../harness/client.ts';
 import { CloudProcess } from '../harness/cloud-process.ts';
 
 const STATEMENT_SECONDS = 3;
-/** Between two questions of the victim. */
+/** Between two queries of the victim. */
 const PAUSE_MS = 10;
 
 let cloud: CloudProcess;
@@ -47,7 +49,7 @@ const words = (count: number) =>
     .map((i) => (i * 7919).toString(36))
     .join(' ');
 
-/** Fills the attacker's collections. */
+/** Fills the collections of the attacker. */
 async function fill(): Promise<void> {
   const db = attacker.db();
   await db.collection('points').createIndex({ p: '2dsphere' });
@@ -85,7 +87,7 @@ const insert =
   () =>
     all(name).insertMany(documents);
 const $regex = '^(a+)+$';
-/** Each attack is made before the victim's time counts: both are in one process here. */
+/** Each attack is built before the victim's time is measured: both are in one process here. */
 const ATTACKS: Readonly<Record<string, () => () => Promise<unknown>>> = {
   'a polygon of 100,000 corners': () =>
     count('points', { p: { $geoWithin: { $geometry: polygon(100_000) } } }),
@@ -152,7 +154,7 @@ const ATTACKS: Readonly<Record<string, () => () => Promise<unknown>>> = {
   'weights of 1,000 fields': () => insert('weighted', ...numbers(50_000).map((i) => ({ f1: `abc ${i}` }))),
 };
 
-/** The victim's longest wait for an answer while `work` runs, and how long that took, ms. */
+/** The victim's longest wait for an answer while `work` runs, and the duration of `work`, ms. */
 async function beside(
   work: () => Promise<unknown>,
 ): Promise<{ longest: number; took: number; outcome: unknown }> {
@@ -174,7 +176,7 @@ async function beside(
   return { longest: await asked, took, outcome };
 }
 
-/** Refusals, each of the one command: its shape, its time, limits of texts, or the validator. */
+/** Refusals, each of a single command: its shape, its time, limits of texts, or the validator. */
 const REFUSED = new Set([2, 50, 121, 16732, 16733]);
 
 test('whatever one asks, another is answered, and his own process lives on', async (t) => {
@@ -196,7 +198,7 @@ test('whatever one asks, another is answered, and his own process lives on', asy
     const now = await upSince();
     assert.ok(now > before, `${name}: the attacker's process was ended`);
     before = now;
-    // What held the cloud would hold the victim as long.
+    // An attack that blocks the cloud would block the victim for as long.
     if (took > 1000) assert.ok(longest < took / 2, `${name}: ${longest} of ${took} ms`);
   }
 });

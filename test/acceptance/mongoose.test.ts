@@ -1,6 +1,6 @@
 /**
- * What mongoose's documentation shows of MongoDB's abilities beyond reading and writing: places, texts,
- * collations, validators, kinds of collections and indexes. Its own tests are no package.
+ * Features of MongoDB in mongoose's documentation beyond reading and writing: locations, texts, collations,
+ * validators, kinds of collections and indexes. mongoose's own tests are not a package.
  */
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, test } from 'node:test';
@@ -26,7 +26,7 @@ beforeEach(async () => {
   await db.dropDatabase();
 });
 
-/** A model of any shape; its collections and indexes are there. */
+/** A model of any shape; its collections and indexes exist. */
 async function model(name: string, schema: Schema) {
   const made = db.model(name, schema);
   await made.init();

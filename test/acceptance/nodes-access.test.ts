@@ -1,4 +1,7 @@
-/** Access and content over two nodes: what one ends or replaces, the other neither takes nor serves. */
+/**
+ * Access and content on two nodes: after one ends or replaces them, the other no longer accepts or serves
+ * them.
+ */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { GetObjectCommand, HeadObjectCommand, S3Client } from '@aws-sdk/client-s3';
@@ -20,7 +23,7 @@ describe('two nodes', { skip: noCluster }, () => {
   });
   after(() => cluster?.stop());
 
-  /** An account, by its main key at both nodes. */
+  /** An account, with its main key at both nodes. */
   async function newUser() {
     const account = await new Client(host.api).register();
     const here = new Client(host.api, account.api_key);
