@@ -1,4 +1,4 @@
-/** The same asked of two nodes at once, or begun at one and ended at the other. */
+/** The same call at two nodes at once, or started at one and completed at the other. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';

@@ -1,4 +1,4 @@
-/** The audit log of a cluster: whichever node acts, an entry is stored once and heard once. */
+/** The audit log of a cluster: whichever node acts, an entry is stored once and delivered once. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -25,7 +25,7 @@ describe('the audit log of two nodes', { skip: noCluster }, () => {
     nodes = cluster.nodes.map(({ api }) => new Client(api, ADMIN_KEY)) as [Client, Client];
     const hook = { json: { url: receiver.url, events: ['audit.*'] } };
     assert.equal((await nodes[0].call('/api/webhooks', hook)).status, 201);
-    // The other node has read who hears.
+    // The other node has loaded the webhooks.
     await eventually('the other node hears', async () => {
       await nodes[1].call('/api/buckets', {
         json: { name: `probe-${receiver.received.length}-${Date.now()}` },
@@ -51,7 +51,7 @@ describe('the audit log of two nodes', { skip: noCluster }, () => {
         .map(({ id, body }) => ({ id, data: JSON.parse(body).data as Entry }))
         .filter(({ data }) => names.includes(data.target));
     await eventually('each is heard', () => new Set(heard().map(({ data }) => data.target)).size === CALLS);
-    // What is heard twice arrives by now.
+    // A second delivery would have arrived by now.
     await sleep(1500);
     assert.deepEqual(
       heard()

@@ -1,4 +1,4 @@
-/** What lives on the host node of a cluster, asked at a front node. */
+/** Resources on the host node of a cluster, requested at a front node. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { after, before, describe, test } from 'node:test';

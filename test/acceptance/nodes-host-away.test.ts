@@ -1,4 +1,4 @@
-/** The host node is away: a front node reads rows, and refuses the rest without any effect. */
+/** The host node is down: a front node reads rows, and refuses other calls without any effect. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { CheckedClient } from '../harness/checked-client.ts';

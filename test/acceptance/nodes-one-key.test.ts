@@ -1,6 +1,6 @@
 /**
- * Every operation that takes an Idempotency-Key: one effect, and the answer that was given is the one that is
- * kept. At two nodes both calls are sent at once, then again at each.
+ * Every operation that accepts an Idempotency-Key: one effect, and the stored answer is the returned one. At
+ * two nodes both calls are sent at once, then again at each.
  */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
@@ -22,7 +22,7 @@ const ROUNDS = 2;
 
 const CASES: KeptCases = { ...ACCOUNT_CASES, ...RESOURCE_CASES };
 
-/** Operations with a key that are no case, and why. */
+/** Operations with a key that are not tested, with the reason. */
 const LEFT_OUT: Readonly<Record<string, string>> = {
   setUp: 'only while there is no administrator, so it has a test of its own',
   rotateMasterKey: 'only while one node runs, so it has a test of its own',
@@ -30,7 +30,7 @@ const LEFT_OUT: Readonly<Record<string, string>> = {
   cancelRecoveryPoint: 'only while a point is being made, which here takes milliseconds',
 };
 
-/** Operations that take no key, by the reason. */
+/** Operations without a key, by the reason. */
 const WITHOUT_KEY: Readonly<Record<string, readonly string[]>> = {
   'its secret is kept nowhere': [
     ...['login', 'createTicket', 'approveLogin', 'redeemLoginCode', 'startDeviceLogin', 'pollDeviceLogin'],
@@ -133,11 +133,11 @@ describe('one key at two nodes', { skip: noCluster }, () => {
     assert.ok(names.length > 60);
     for (const name of names) {
       const { ask, reads = false, once = false } = CASES[name] ?? {};
-      // The cloud is at the first of its kind still.
+      // The cloud still has the first of its kind.
       if (ask === undefined || reads || once) continue;
       const n = `${name.toLowerCase()}-later`;
       const asked = await ask(kit, n);
-      // The second call would come with a key that has ended.
+      // The second call would use a key that has ended.
       if (asked.nextKey !== undefined) continue;
       await t.test(name, async () => {
         const [one, two] = await Promise.all(kit.nodes.map((node) => endOf(node, asked, n)));
@@ -149,7 +149,7 @@ describe('one key at two nodes', { skip: noCluster }, () => {
   });
 });
 
-/** The operation at its end. */
+/** The operation once it is complete. */
 async function endOf(node: Client, asked: Asked, key: string): Promise<Answer['body']> {
   const { status, body } = await answerOf(node, { ...asked, prefer: 'respond-async' }, key);
   assert.equal(status, 202, `${asked.path}: ${JSON.stringify(body)}`);
@@ -160,14 +160,14 @@ async function endOf(node: Client, asked: Asked, key: string): Promise<Answer['b
   });
 }
 
-/** Notes each answer that is stored, also one that a later one replaces. */
+/** Records each stored answer, also one that a later one replaces. */
 const COUNT_KEPT = `
   CREATE TABLE answers_kept (key text);
   CREATE FUNCTION note_kept() RETURNS trigger LANGUAGE plpgsql AS
     'BEGIN INSERT INTO answers_kept VALUES (NEW.key); RETURN NULL; END';
   CREATE TRIGGER note_kept AFTER INSERT ON idempotency FOR EACH ROW EXECUTE FUNCTION note_kept()`;
 
-/** `countKept`: how many answers were stored under a key, one after the other. */
+/** `countKept`: the number of answers stored for a key, one after the other. */
 function walk(kit: () => OneKeyKit, countKept?: (key: string) => Promise<number>): void {
   for (const [name, kept] of Object.entries(CASES)) {
     const { ask, once = false, replaced } = kept;
@@ -190,7 +190,7 @@ function walk(kit: () => OneKeyKit, countKept?: (key: string) => Promise<number>
   }
 }
 
-/** Asked twice, the call has one effect, and one answer. */
+/** Sent twice, the call has one effect, and one answer. */
 async function assertKept(node: Client, asked: Asked): Promise<void> {
   const first = await answerOf(node, asked, 'k');
   const second = await answerOf(node, asked, 'k');
@@ -214,7 +214,7 @@ const isReplay = ({ headers }: Answer) => headers.get('idempotent-replayed') ===
 
 interface Expected {
   readonly asked: Pick<Asked, 'path' | 'refusedWith'>;
-  /** Else it is made anew each time, with times and ids of its own. */
+  /** Otherwise it is created again each time, with new times and ids. */
   readonly isKept: boolean;
 }
 
@@ -226,7 +226,7 @@ function assertSame(answer: Answer, first: Answer, { asked: { path, refusedWith 
   else assert.deepEqual(Object.keys(answer.body), Object.keys(first.body));
 }
 
-/** Asked again while a node still makes the first answer under the key, or a point, as the API says to do. */
+/** Repeated while a node still produces the first answer for the key, or a point, as the API recommends. */
 async function answerOf(node: Client, asked: Asked, key: string): Promise<Answer> {
   const { key: credential = ADMIN_KEY, path } = asked;
   for (;;) {

@@ -16,11 +16,11 @@ import { Cluster, noCluster } from '../harness/cluster.ts';
 import { eventually } from '../harness/waiting.ts';
 import { cannotRunGuests, newVm } from './vms-kit.ts';
 
-/** Addresses of the nodes for databases, which the certificate of the host has; and one of a client. */
+/** Addresses of the nodes for databases, which are in the host's certificate; and one of a client. */
 const HOST = '127.0.0.21';
 const FRONT = '127.0.0.22';
 const CLIENT = '127.0.0.33';
-/** Leads to all nodes; in connection strings. */
+/** Resolves to all nodes; used in connection strings. */
 const NAME = 'databases.example.org';
 const PUBLISHED = '127.0.0.23';
 const ECHO = 9000;
@@ -62,7 +62,7 @@ describe('ports at a front node', { skip: noCluster }, () => {
   });
   after(() => cluster?.stop());
 
-  /** Of a new database, once it is ready. */
+  /** For a new database, once it is ready. */
   async function credentialsOf(engine: string): Promise<Credentials> {
     const { database_id: id } = await owner.expect(201, '/api/databases', { json: { name: engine, engine } });
     const { connection, ca } = await owner.expect(200, `/api/databases/${id}/credentials`);
@@ -156,7 +156,7 @@ describe('ports at a front node', { skip: noCluster }, () => {
     assert.equal((await call()).body.code, 'host_unreachable');
     await assert.rejects(postgresql(made.get('postgresql') as Credentials).connect());
     process.kill(host.pid, 'SIGCONT');
-    // On a busy host it may have been ended by then, as lost.
+    // On a busy host it may have been declared lost by then.
     await eventually('the host behind the front', async () => {
       if (host.hasEnded) await host.start();
       return (await call()).status === 200;
@@ -185,7 +185,7 @@ describe('ports at a front node', { skip: noCluster }, () => {
   });
 });
 
-/** The certificate is the host's: valid for the name that the nodes share, and for its own address. */
+/** The certificate is the host's: valid for the shared name of the nodes, and for its own address. */
 const ofHost: typeof checkServerIdentity = (_, certificate) =>
   checkServerIdentity(NAME, certificate) ?? checkServerIdentity(HOST, certificate);
 

@@ -24,7 +24,7 @@ describe('workers of one host', { skip: noCluster }, () => {
   });
   after(() => cluster?.stop());
 
-  // Its own connection each time: the kernel gives it to any of the processes.
+  // A new connection each time: the kernel assigns it to any of the processes.
   async function json<T>(path: string, init: RequestInit = {}): Promise<T> {
     const headers = { 'x-api-key': ADMIN_KEY, 'content-type': 'application/json', connection: 'close' };
     const response = await fetch(`${cloud.api}${path}`, { ...init, headers });
@@ -34,7 +34,7 @@ describe('workers of one host', { skip: noCluster }, () => {
   const up = async () =>
     (await json<Node[]>('/api/admin/nodes')).filter(({ state }) => state === 'up').map(({ name }) => name);
 
-  /** Any process may answer, and each has its list from its last beat. */
+  /** Any process may answer, and each has its list from its last heartbeat. */
   async function allKnow(): Promise<void> {
     for (let times = 0; times < 20; ) {
       times = (await up()).length === 3 ? times + 1 : 0;
@@ -72,7 +72,7 @@ test('workers end with a process that is killed', { skip: noCluster }, async () 
   const [cloud] = cluster.nodes as [CloudProcess];
   while (workersOf(cloud.pid).length < 2) await sleep(100);
   const pids = workersOf(cloud.pid);
-  // Only this process: what it started must notice by itself.
+  // Only this process: processes that it started must notice by themselves.
   process.kill(cloud.pid, 'SIGKILL');
   try {
     await eventually('all workers have ended', () => pids.every((pid) => !isRunning(pid)));

@@ -1,4 +1,4 @@
-/** Calls of accounts, administrators, billing, mail and webhooks that take an Idempotency-Key. */
+/** Calls of accounts, administrators, billing, mail and webhooks that accept an Idempotency-Key. */
 import type { Answer } from '../harness/client.ts';
 import { eventually } from '../harness/waiting.ts';
 import { type KeptCases, type OneKeyKit, PASSWORD } from './one-key-kit.ts';
@@ -96,7 +96,7 @@ const OWN: KeptCases = {
       json: { token: await kit.confirmation(await kit.account(n)) },
     }),
   },
-  // The answer is the same for every address, and there is none here.
+  // The answer is the same for every address, and there is no account here.
   requestRegistration: {
     ask: (_, n) => ({
       path: '/api/register/request',

@@ -1,4 +1,4 @@
-/** What the calls of one-key-accounts.ts and one-key-resources.ts have in common. */
+/** Shared by one-key-accounts.ts and one-key-resources.ts. */
 import assert from 'node:assert/strict';
 import { type Account, type Answer, type Call, Client } from '../harness/client.ts';
 import { ADMIN_KEY, type CloudProcess } from '../harness/cloud-process.ts';
@@ -16,21 +16,21 @@ export interface Asked {
   readonly form?: () => FormData;
   /** The key of the caller; null: a public call. Default: the administrator's. */
   readonly key?: string | null;
-  /** The key of a repeated call, where the first one has replaced it. */
+  /** The key for repeated calls, if the first call replaced it. */
   readonly nextKey?: (answer: Answer) => string;
   readonly prefer?: 'respond-async';
-  /** Where the call is refused here, the same way at each node. */
+  /** If the call is refused here, the same way at each node. */
   readonly refusedWith?: string;
-  /** How often the effect is there; absent: it cannot be there twice. */
+  /** The number of effects; absent: there cannot be two. */
   readonly effects?: () => Promise<number>;
 }
 
 export interface KeptCase {
-  /** A new thing for each call, with `n` in its name. */
+  /** A new resource for each call, with `n` in its name. */
   readonly ask: (kit: OneKeyKit, n: string) => Promise<Asked> | Asked;
-  /** It is slow, or the cloud has one of its kind. */
+  /** It is slow, or the cloud can have only one. */
   readonly once?: true;
-  /** It only reads, so that its answer is not kept. */
+  /** It only reads, so its answer is not stored. */
   readonly reads?: true;
   /** Why the answer in the commit of the effect is replaced by a later one. */
   readonly replaced?: string;
@@ -38,7 +38,7 @@ export interface KeptCase {
 
 export type KeptCases = Readonly<Record<string, KeptCase>>;
 
-/** Two clients with an administrator's key, at the nodes that are asked, or at one cloud. */
+/** Two clients with an administrator's key, at the given nodes, or at one cloud. */
 export class OneKeyKit {
   readonly nodes: readonly [Client, Client];
   readonly mails: MailServer;
@@ -115,7 +115,7 @@ export class OneKeyKit {
     good(await this.nodes[0].as(undefined).call('/api/login', { json }), username);
   }
 
-  /** The token that confirms the address of a new account; it is mailed to it. */
+  /** The token that confirms the address of a new account, from its mail. */
   async confirmation({ email }: { readonly email: string }): Promise<string> {
     const { text } = await this.mails.mailTo(email, ({ text }) => /confirm-email#token=/.test(text));
     return /#token=([\w-]+)/.exec(text)?.[1] ?? assert.fail(text);
@@ -126,13 +126,13 @@ export class OneKeyKit {
     return `/api/vms/${vm_id}`;
   }
 
-  /** One that all share, which is not started. */
+  /** A shared machine, which is not started. */
   machine(): Promise<string> {
     this.#machine ??= this.newMachine('shared');
     return this.#machine;
   }
 
-  /** The id of a new recovery point, once no other is being made. */
+  /** The id of a new recovery point, once no other is in progress. */
   async newPoint(): Promise<string> {
     const call = () => this.nodes[0].call('/api/disaster-recovery/points?wait=60', { method: 'POST' });
     const made = await eventually('the end of the point before', async () => {
@@ -146,7 +146,7 @@ export class OneKeyKit {
     });
   }
 
-  /** One that has the bucket `restored`, with an object. */
+  /** A point that contains the bucket `restored`, with an object. */
   point(): Promise<string> {
     this.#point ??= (async () => {
       await this.made('/api/buckets', { name: 'restored' });
@@ -169,7 +169,7 @@ export function good({ status, body }: Answer, what: string): any {
   return body;
 }
 
-/** The call under an Idempotency-Key. */
+/** The call with an Idempotency-Key. */
 export function callUnder(idempotencyKey: string, asked: Asked): Call {
   const { method = 'POST', json, form, prefer } = asked;
   const headers = { 'idempotency-key': idempotencyKey, ...(prefer !== undefined && { prefer }) };

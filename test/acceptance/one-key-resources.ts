@@ -1,4 +1,4 @@
-/** Calls of storage, databases, machines, recovery and upkeep that take an Idempotency-Key. */
+/** Calls of storage, databases, machines, recovery and maintenance that accept an Idempotency-Key. */
 import { eventually } from '../harness/waiting.ts';
 import { helloDisk, IMAGES } from './images-kit.ts';
 import { fileOf, type KeptCases, type OneKeyKit } from './one-key-kit.ts';
@@ -329,7 +329,7 @@ const MACHINES: KeptCases = {
     }),
   },
   adminDeleteImage: { ask: async (kit, n) => ({ path: await newImage(kit, n), method: 'DELETE' }) },
-  // The mirror of the settings has none, so the import fails after the answer.
+  // The mirror in the settings has none, so the import fails after the answer.
   adminFetchImage: { once: true, ask: () => ({ path: `${IMAGES}/known/debian-13` }) },
 };
 

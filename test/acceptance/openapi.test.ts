@@ -1,4 +1,4 @@
-/** Others generate clients from openapi.json: a linter finds nothing, and a generated client is of use. */
+/** Others generate clients from openapi.json: a linter reports no errors, and a generated client works. */
 import assert from 'node:assert/strict';
 import { type SpawnSyncReturns, spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -17,7 +17,7 @@ after(() => rmSync(folder, { recursive: true, force: true }));
 writeFileSync(join(folder, 'package.json'), '{"type":"module"}');
 writeFileSync(join(folder, 'openapi.json'), await (await fetch(`${cloud.api}/api/openapi.json`)).text());
 
-/** Without asking anybody whether there is a newer one. */
+/** Without checking for a newer version. */
 const QUIET = { REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true', CI: 'true' };
 
 function run(program: string, ...args: readonly string[]): SpawnSyncReturns<string> {
@@ -26,7 +26,7 @@ function run(program: string, ...args: readonly string[]): SpawnSyncReturns<stri
 }
 
 test('a linter finds nothing to say', () => {
-  // What every call may fail with is its `default` response, and a WebSocket begins with 101.
+  // Errors possible in every call are its `default` response, and a WebSocket starts with 101.
   const allowed = ['operation-4xx-response', 'operation-2xx-response'].map((rule) => `--skip-rule=${rule}`);
   const { stdout, stderr } = run('redocly', 'lint', 'openapi.json', '--format=json', ...allowed);
   assert.notEqual(stdout, '', stderr);
@@ -35,7 +35,7 @@ test('a linter finds nothing to say', () => {
   assert.deepEqual([totals.errors, totals.warnings], [0, 0]);
 });
 
-/** What a program of somebody else looks like; the lines after `@ts-expect-error` must not compile. */
+/** A program by another author; the lines after `@ts-expect-error` must not compile. */
 const PROGRAM = `
 import { ApiError, configure, createBucket, createVm, getAccount, getBucket, listInstanceTypes, type Account, type Bucket, type InstanceType, type NewVm, type Problem, type StorageObject, type Vm } from './client.ts';
 

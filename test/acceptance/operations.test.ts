@@ -1,4 +1,4 @@
-/** `Prefer: respond-async`: an answer at once, and what becomes of the call (contract §1). */
+/** `Prefer: respond-async`: an immediate answer, and the outcome of the call (contract §1). */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -25,7 +25,7 @@ const LATER = { prefer: 'respond-async' };
 const create = (name: string, headers: Record<string, string> = LATER) =>
   user.call('/api/buckets', { json: { name }, headers });
 
-/** The path of an operation that was just begun. */
+/** The path of a new operation. */
 function pathOf({ status, headers, body }: Answer): string {
   assert.equal(status, 202, JSON.stringify(body));
   assert.equal(headers.get('preference-applied'), 'respond-async');

@@ -1,15 +1,20 @@
-/** Every operation that needs a credential, as permissions.test.ts calls it. New routes are added by hand. */
+/**
+ * Every operation that needs a credential, with its call in permissions.test.ts. New routes are added by
+ * hand.
+ */
 import { ADMIN_OPERATIONS } from './admin-operations.ts';
 import { RECOVERY_OPERATIONS } from './recovery-operations.ts';
 import { STORAGE_OPERATIONS } from './storage-operations.ts';
 
 interface Case {
-  /** A body the operation would accept, so that only the credential can be what is refused. */
+  /** A body that the operation accepts, so that only the credential can cause a refusal. */
   readonly json?: unknown;
   readonly form?: boolean;
-  /** Of a URL whose operation needs one. */
+  /** For a URL whose operation needs one. */
   readonly query?: string;
-  /** With the ids of another account: the code of the 404. Absent: the path names nothing of an account. */
+  /**
+   * The code of the 404 with the ids of another account. Absent: the path names no resource of an account.
+   */
   readonly foreign?: string;
 }
 

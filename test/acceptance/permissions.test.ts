@@ -1,4 +1,4 @@
-/** Walks every operation of a running cloud's openapi.json with the wrong credential of every kind. */
+/** Tests every operation of a running cloud's openapi.json with each kind of wrong credential. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -8,7 +8,7 @@ import { ADMIN_KEY, CloudProcess } from '../harness/cloud-process.ts';
 import { CASES } from './permission-cases.ts';
 import { PUBLIC } from './public-operations.ts';
 
-/** What the owner has, by the start of its path. */
+/** The owner's resources, by the start of the path. */
 interface Property {
   readonly bucket: string;
   readonly object: string;
@@ -69,7 +69,7 @@ before(async () => {
   };
 });
 
-/** What `{id}` is of, by where the path begins; an access key elsewhere. */
+/** The resource of `{id}`, by the start of the path; elsewhere an access key. */
 const IDS: Readonly<Record<string, keyof Property>> = {
   '/api/admin/': 'account',
   '/api/operations/': 'operation',
@@ -78,7 +78,7 @@ const IDS: Readonly<Record<string, keyof Property>> = {
   '/api/webhooks/': 'webhook',
 };
 
-/** The call with the owner's ids in its path. */
+/** The call with the owner's ids in the path. */
 function callOf({ method, path, operation }: Entry): [string, Call] {
   const prefix = Object.keys(IDS).find((start) => path.startsWith(start)) ?? '';
   const id = String(owned[IDS[prefix] ?? 'accessKey']);
@@ -96,7 +96,7 @@ function callOf({ method, path, operation }: Entry): [string, Call] {
   return [url + query, { method, body }];
 }
 
-/** A problem without the names that were asked for. */
+/** A problem without the requested names. */
 function worded(problem: object, names: readonly string[]): string {
   const text = JSON.stringify({ ...problem, request_id: '' });
   return names.reduce((rest, name) => rest.replaceAll(name, '…'), text);
@@ -107,7 +107,7 @@ test('every operation is a case here, and every case is an operation', () => {
   const known = [...Object.keys(PUBLIC), ...Object.keys(CASES)];
   assert.deepEqual([...names].sort(), known.sort());
   for (const { operation } of guarded) assert.ok(operation.operationId in CASES, operation.operationId);
-  // Each that names something of an account is tried by another account.
+  // Each operation that names a resource of an account is tested by another account.
   const untried = guarded.filter(
     ({ path, operation: { operationId, 'x-permission': permission } }) =>
       path.includes('{') && !isForAdmins(permission) && CASES[operationId]?.foreign === undefined,
@@ -207,7 +207,7 @@ describe('with an access key', () => {
     for (const entry of guarded) {
       const permission = entry.operation['x-permission'];
       if (permission === 'authenticated') continue;
-      // Who may write may append.
+      // A key that may write may append.
       const granting = permission === 'storage:append' ? [permission, 'storage:write'] : [permission];
       const others = isForAdmins(permission)
         ? ['storage:*']
@@ -236,7 +236,7 @@ describe('an auditor', () => {
     ...['billing:read', 'webhooks:read', 'admin:read', 'authenticated'],
   ]);
   const FOREIGN = new Set(Object.values(CASES).flatMap(({ foreign }) => foreign ?? []));
-  /** It ends what the test goes on with. */
+  /** It ends something that the test still needs. */
   const LEFT_OUT = new Set(['closeAccount', 'watchUpdates']);
 
   test('reads what an administrator reads, and is refused everything else', async () => {
@@ -313,7 +313,7 @@ test('an expired account is refused everywhere', { timeout: 300_000 }, async () 
   const url = `/api/admin/accounts/${account.id}`;
   const json = { expires_at: new Date(Date.now() + 2000).toISOString() };
   await admin.expect(200, url, { method: 'PATCH', json });
-  // The job that suspends runs once a minute.
+  // The job that suspends accounts runs once a minute.
   for (let state = null; state === null; ) {
     await sleep(500);
     state = (await admin.expect(200, url)).suspended_reason;

@@ -1,4 +1,4 @@
-/** A network of a test's own, with an outside, so that nothing of the host's is touched or needed. */
+/** A separate network with an outside for a test, so that it neither changes nor needs the host's. */
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -7,19 +7,19 @@ import { join } from 'node:path';
 import { notInstalled } from '../../scripts/installed.ts';
 import { NO_OTHER_USERS } from '../harness/cloud-process.ts';
 
-/** The outside as the test sees it: a public address, one in a private network, and a cloud's metadata. */
+/** The outside from the view of the test: a public address, a private one, and a cloud's metadata service. */
 export const OUTSIDE = '203.0.113.10';
 export const NEIGHBOUR = '10.99.0.53';
 export const METADATA = '169.254.169.254';
-/** This side of the cable. */
+/** The near end of the cable. */
 export const HOST_ADDRESSES = ['203.0.113.1', '10.99.0.1'];
-/** Every HTTP server of the outside listens here and says OUTSIDE_SAYS. */
+/** Every HTTP server of the outside listens here and answers OUTSIDE_SAYS. */
 export const OUTSIDE_PORT = 7000;
 export const OUTSIDE_SAYS = 'hello from the outside';
 
 const INSIDE = 'inside';
 
-/** Why such a network cannot be made here, or false. */
+/** Why such a network cannot be created here, or false. */
 export function cannotMakeNetworks(): string | false {
   if (NO_OTHER_USERS) return NO_OTHER_USERS;
   const missing = notInstalled('nft', 'ip', 'mount', 'nsenter');
@@ -33,9 +33,9 @@ export function isInside(): boolean {
 }
 
 /**
- * Runs the test file once more, in namespaces of network and mounts of its own where NEIGHBOUR is the name
- * server and only root may open the device of all taps, as on a host without udev. Both go away with the last
- * process in them. Resolves with the exit status and what was printed.
+ * Runs the test file again, in separate network and mount namespaces in which NEIGHBOUR is the name server
+ * and only root may open the device of all taps, as on a host without udev. Both are removed with their last
+ * process. Resolves with the exit status and the output.
  */
 export function runInside(file: string): { readonly status: number | null; readonly output: string } {
   const directory = mkdtempSync(join(tmpdir(), 'cloudlet-net-'));
@@ -44,14 +44,14 @@ export function runInside(file: string): { readonly status: number | null; reado
   const tun = 'mount -t tmpfs none /dev/net && mknod -m 600 /dev/net/tun c 10 200';
   const script = `mount --bind "$0" /etc/resolv.conf && ${tun} && ip link set lo up && exec "$@"`;
   const words = ['-n', '-m', 'sh', '-c', script, resolvConf, process.execPath, file, INSIDE];
-  // A test that runs within another reports to that one, unless told that there is none.
+  // A test inside another one reports to that one, unless this variable is removed.
   const { NODE_TEST_CONTEXT: _, ...env } = process.env;
   const { status, stdout, stderr } = spawnSync('unshare', words, { env, encoding: 'utf8', timeout: 500_000 });
   rmSync(directory, { recursive: true });
   return { status, output: `${stdout}\n${stderr}` };
 }
 
-/** `ip` with the words of a line. */
+/** `ip` with the arguments of a line. */
 export function ip(line: string): void {
   const { status, stderr } = spawnSync('ip', line.split(' '), { encoding: 'utf8' });
   if (status !== 0) throw new Error(`ip ${line}: ${stderr}`);
@@ -74,8 +74,8 @@ const SERVERS = `
 `;
 
 /**
- * Makes the outside: another namespace at the other end of a cable, with servers, and a name server that
- * knows every name as OUTSIDE. Returns what takes it down.
+ * Creates the outside: another namespace at the far end of a cable, with servers, and a name server that
+ * resolves every name to OUTSIDE. Returns the function that removes it.
  */
 export async function makeOutside(): Promise<() => void> {
   const far = spawn('unshare', ['-n', process.execPath, '-e', SERVERS], {

@@ -1,4 +1,7 @@
-/** Two nodes behind Caddy, by deploy/Caddyfile.cluster: nobody notices that one is drained, or stopped. */
+/**
+ * Two nodes behind Caddy, with deploy/Caddyfile.cluster: clients do not notice that one is drained, or
+ * stopped.
+ */
 import assert from 'node:assert/strict';
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
@@ -66,7 +69,7 @@ describe('nodes behind a proxy', { skip: noCluster || notInstalled('caddy') }, (
   });
 
   let made = 0;
-  /** Calls without a pause while `work` goes on, and counts each that failed. */
+  /** Sends calls without a pause during `work`, and counts the failed ones. */
   async function underLoad(work: () => Promise<void>): Promise<void> {
     const failed: string[] = [];
     let isOver = false;

@@ -1,4 +1,4 @@
-/** A cloud behind each reverse proxy that deploy/ has a recipe for, with TLS. */
+/** A cloud behind each reverse proxy with a configuration in deploy/, with TLS. */
 import assert from 'node:assert/strict';
 import type { ChildProcess } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
@@ -26,7 +26,7 @@ import { cannotRunGuests, NEW_VM } from './vms-kit.ts';
 const MIB = 2 ** 20;
 const HALF = 24 * MIB;
 
-/** A server that answers each request, and switches to no other protocol. */
+/** A server that answers each request, and never switches protocols. */
 const EVIL = `#!/bin/sh
 cat >/evil <<'END'
 #!/bin/sh
@@ -55,7 +55,7 @@ interface Answer {
   readonly json: () => any;
 }
 
-/** A request to the proxy. Its certificate is its own. */
+/** A request to the proxy, which has its own certificate. */
 function send(port: number, url: string, sending: Sending = {}): Promise<Answer> {
   const { json, body, from, headers = {} } = sending;
   const { hostname, pathname, search } = new URL(url);
@@ -85,7 +85,7 @@ function send(port: number, url: string, sending: Sending = {}): Promise<Answer>
   });
 }
 
-/** A key of the client (SSE-C). */
+/** A client's own key (SSE-C). */
 const OWN_KEY = keyHeaders(randomBytes(32));
 
 function keyHeaders(key: Buffer): Record<string, string> {
@@ -97,7 +97,7 @@ function keyHeaders(key: Buffer): Record<string, string> {
   };
 }
 
-/** A signed request, sent as it is. */
+/** A signed request, sent unchanged. */
 function sendS3(port: number, { method, target, headers, body }: Prepared): Promise<Omit<Answer, 'json'>> {
   return new Promise((resolve, reject) => {
     const where = { host: '127.0.0.1', port, path: target, servername: DATA, rejectUnauthorized: false };
@@ -219,7 +219,7 @@ for (const { name, start, skip } of PROXIES)
       const ask = () => send(ports.https, `https://evil.${APPS}/`, { headers });
       for (let round = 0; round < 5; round++) {
         await eventually('the machine', async () => (await ask()).bytes.toString() === 'evil');
-        // The proxy keeps connections to the cloud, and takes the one that was used last.
+        // The proxy keeps connections to the cloud open, and uses the most recent one.
         for (let other = 0; other < 4; other++) {
           const { status } = await send(ports.https, `https://${DATA}/cdn/of-somebody`);
           assert.equal(status, 404, 'the machine answered for the cloud');
@@ -238,7 +238,7 @@ for (const { name, start, skip } of PROXIES)
       async function* form() {
         yield `--${BOUNDARY}\r\n${head}\r\n\r\n`;
         yield halves[0];
-        // A proxy that collects the whole body first never lets the cloud see this half.
+        // A proxy that buffers the whole body never passes this half to the cloud.
         await eventually('the first half', () => stored() > none);
         yield halves[1];
         yield `\r\n--${BOUNDARY}--\r\n`;
@@ -294,7 +294,7 @@ for (const { name, start, skip } of PROXIES)
       const sealed = await call('PUT', '/by-s3/sealed', { headers: OWN_KEY, body: 'sealed' });
       assert.equal(sealed.status, 200, sealed.bytes.toString());
       assert.equal((await call('GET', '/by-s3/sealed', { headers: OWN_KEY })).bytes.toString(), 'sealed');
-      // Past the proxy's TLS nobody says that the connection is encrypted.
+      // After the proxy has ended TLS, no header says that the connection is encrypted.
       const plain = new S3Client(cloud.data.replace(/\/\/.*/, `//127.0.0.1:${ports.data}`), pair);
       await plain.refused(400, 'InvalidRequest', ['GET', '/by-s3/sealed', { headers: OWN_KEY }]);
     });

@@ -1,11 +1,11 @@
-/** The recipes of deploy/, filled in for a test and run as the user of the test, on ports of its own. */
+/** The configurations of deploy/, filled in for a test and run as the test's user, on its own ports. */
 import assert from 'node:assert/strict';
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { freePorts } from '../harness/free-port.ts';
 
-/** Names that are only ever this host's. */
+/** Names that always resolve to this host. */
 export const CLOUD = 'cloud.localhost';
 export const DATA = 'data.localhost';
 /** Domain of host names of machines. */
@@ -27,7 +27,7 @@ function recipe(name: string): string {
   return readFileSync(new URL(`../../deploy/${name}`, import.meta.url), 'utf8');
 }
 
-/** Replaces texts, which must all be there. */
+/** Replaces texts, all of which must be present. */
 function fill(text: string, values: readonly (readonly [find: string, value: string])[]): string {
   return values.reduce((filled, [find, value]) => {
     assert.ok(filled.includes(find), `${find} is not in the recipe`);
@@ -35,7 +35,7 @@ function fill(text: string, values: readonly (readonly [find: string, value: str
   }, text);
 }
 
-/** The recipe within what Debian's nginx.conf puts around it. `folder` is nginx's alone. */
+/** The configuration inside Debian's nginx.conf. `folder` belongs to nginx only. */
 export function startNginx(folder: string, { https, http, api, data }: Ports): ChildProcess {
   const [key, certificate] = [join(folder, 'key.pem'), join(folder, 'certificate.pem')];
   const made = [
@@ -66,18 +66,18 @@ export function startNginx(folder: string, { https, http, api, data }: Ports): C
   const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
     (name) => `${name}_temp_path ${join(folder, name)};`,
   );
-  // Root of a user namespace has nobody else to give folders to.
+  // Root of a user namespace has no other user to give folders to.
   const own = ['user root;', `pid ${join(folder, 'pid')};`];
   const around = ['daemon off;', 'master_process off;', ...own, 'events {}', 'http {'];
   const file = join(folder, 'nginx.conf');
   writeFileSync(file, [...around, 'access_log off;', ...temporary, site, '}'].join('\n'));
-  // Debian gives ordinary users a PATH without it.
+  // Debian's PATH for ordinary users lacks it.
   const env = { PATH: `${process.env.PATH}:/usr/sbin` };
   const words = ['-p', folder, '-c', file, '-e', join(folder, 'error.log')];
   return spawn('nginx', words, { env, stdio: 'ignore' });
 }
 
-/** Names below localhost get certificates of Caddy itself, which this host must not come to trust. */
+/** Names below localhost get certificates from Caddy itself, which this host must not trust. */
 export function startCaddy(folder: string, ports: Ports): ChildProcess {
   const { api, data } = ports;
   const nodes = { CLOUDLET_API: `127.0.0.1:${api}`, CLOUDLET_DATA: `127.0.0.1:${data}` };
@@ -87,7 +87,7 @@ export function startCaddy(folder: string, ports: Ports): ChildProcess {
 interface CaddyOf {
   readonly folder: string;
   readonly ports: Pick<Ports, 'https' | 'http'>;
-  /** Where Cloudlet is, as the recipe names it. */
+  /** The address of Cloudlet in the configuration. */
   readonly nodes: Readonly<Record<string, string>>;
 }
 

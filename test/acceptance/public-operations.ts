@@ -1,6 +1,6 @@
 /** The operations that need no credential, for the test of every permission. */
 
-/** May be called by anybody, and why. A new public route must be added here by hand. */
+/** Public operations, with the reason. A new public route must be added here by hand. */
 export const PUBLIC: Readonly<Record<string, string>> = {
   register: 'there is no account yet',
   login: 'there is no key yet',

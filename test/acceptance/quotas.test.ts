@@ -1,4 +1,4 @@
-/** Plans and quotas: what accounts may have at most, what they are given, and who decides. */
+/** Plans and quotas: the limits and grants of accounts, and who sets them. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { statfsSync } from 'node:fs';
@@ -44,11 +44,11 @@ function count(answers: readonly Answer[]): Record<string, number> {
 
 const MIB = 2 ** 20;
 
-/** An upload whose bytes are sent one after another, and which ends when it is told to. */
+/** An upload whose bytes are sent one by one, and which ends on request. */
 function openUpload({ base, key = '' }: CheckedClient, name: string) {
   const headers = { 'x-api-key': key, 'content-type': `multipart/form-data; boundary=${BOUNDARY}` };
   const upload = request(`${base}/api/buckets/slow/upload`, { method: 'POST', headers });
-  // A refusal may close the connection while bytes are on their way.
+  // A refusal may close the connection while bytes are in transit.
   upload.on('error', () => {});
   upload.write(rawForm(fieldPart('name', name), filePart('')).replace(/\r\n--[^\n]*--\r\n$/, ''));
   const answer = once(upload, 'response').then(async ([response]: IncomingMessage[]) => {
@@ -148,10 +148,10 @@ describe('quotas', () => {
     await setTerms(one, { quotas: { disk_gb: 99 } });
     assert.equal((await snap()).body.quota, 'disk_gb');
     await setTerms(one, { quotas: { disk_gb: 100 } });
-    // A disk that never ran holds nothing yet.
+    // A disk that never ran is still empty.
     assert.equal((await snap()).body.size, 0);
     assert.deepEqual((await quotasOf(one)).disk_gb, { limit: 100, used: 99 });
-    // What there is goes on working above a lowered limit.
+    // Existing resources continue to work above a lowered limit.
     await setTerms(one, { quotas: { disk_gb: 1 } });
     const [{ snapshot_id: id }] = await one.user.expect(200, `/api/vms/${vms[0]}/snapshots`);
     await one.user.expect(200, `/api/vms/${vms[0]}/snapshots/${id}/restore`, { method: 'POST' });
@@ -197,7 +197,7 @@ describe('quotas', () => {
     assert.equal((await victim.user.upload('slow', 'a', Buffer.alloc(20 * MIB))).status, 200);
     first.end();
     assert.equal((await first.answer).status, 200);
-    // The whole quota replaces what is stored.
+    // A complete quota replaces the stored one.
     const again = openUpload(one.user, 'first');
     await again.send(38 * MIB);
     again.end();
@@ -235,7 +235,7 @@ describe('quotas', () => {
     const { total_size, metadata_size } = await one.user.expect(200, '/api/buckets/facts');
     const { used } = (await quotasOf(one)).storage_bytes;
     assert.deepEqual([total_size, metadata_size], [0, used]);
-    // Deletions are not refused, though their markers are stored.
+    // Deletions are not refused, although their markers are stored.
     assert.equal((await s3.call('DELETE', '/facts/rest-0')).status, 204);
     await one.user.expect(200, '/api/buckets/facts?force=true', { method: 'DELETE' });
     assert.equal((await quotasOf(one)).storage_bytes.used, 0);

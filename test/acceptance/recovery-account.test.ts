@@ -1,4 +1,4 @@
-/** One account of a recovery point, had back by an administrator as a new account. */
+/** One account of a recovery point, restored by an administrator as a new account. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { after, before, test } from 'node:test';
@@ -76,9 +76,9 @@ test('buckets and databases are there again, once, and nothing that lets anybody
   const made = done.items.find(({ kind }: Item) => kind === 'database').made_id;
   assert.notEqual(made, database_id);
   assert.deepEqual(await query(back, made, 'SELECT x FROM notes'), [['kept']]);
-  // The keys, the session and the passwords of the old account are still those of the old account alone.
+  // The keys, the session and the passwords of the old account still belong to the old account only.
   assert.equal((await user.expect(200, '/api/profile')).username, account.username);
-  // The name rests for it: by that nobody is led to the bucket of the new account.
+  // The name is reserved for it: it does not lead to the bucket of the new account.
   assert.equal((await s3.call('GET', `/${bucket}`)).status, 404);
   await user.refused(404, 'database_not_found', [`/api/databases/${made}`]);
   const login = { json: { username: 'back', password: 'correct horse battery' } };

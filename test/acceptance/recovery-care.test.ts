@@ -1,4 +1,4 @@
-/** Recovery points that are there: verified, deleted, had back, and their target put in order. */
+/** Existing recovery points: verified, deleted, undeleted, and their target cleaned up. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { cpSync, existsSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
@@ -122,7 +122,7 @@ test('files of others in the target are nobody’s, whatever they are called', a
   const copyOf = (file: string) => join(lost.target, file);
   const others = ['points/README.txt', 'points/.nfs0000000000a1b2', 'deleting/z', 'writers/z', 'pieces/z'];
   const copies = [`points/${whole.point_id}.bak`, ...before.map((piece) => `${piece}.bak`)];
-  // As of a whole folder of pieces.
+  // As if a whole folder of pieces were missing.
   const beside = before.map((piece) => piece.replace(/(?<=^pieces\/..)/, ' (copy)'));
   const all = [...others, ...copies, ...beside].map(copyOf);
   const [any = ''] = before;

@@ -1,4 +1,4 @@
-/** What the command line tells of points, of a cloud that runs and of one that is lost. */
+/** Commands about recovery points, for a running cloud and a lost one. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -29,7 +29,7 @@ function recovery(...words: readonly string[]): Promise<Ended> {
   return runCloudlet(['recovery', ...words, '--data-dir', lost.dataDir], { env: {}, timeoutMs: 100_000 });
 }
 
-/** Verifies the points alone. */
+/** Verifies the points only. */
 function verifyThere(...words: readonly string[]): Promise<Ended> {
   const args = ['recovery', 'verify', '--from', lost.target, '--key-file', lost.keyFile, ...words];
   return runCloudlet(args, { env: {}, timeoutMs: 100_000 });
@@ -89,7 +89,7 @@ test('without a running cloud every byte is read, and what is damaged is named',
 test('the script takes the newest that was not deleted too', async () => {
   const to = join(lost.root, 'unpacked');
   const unpacked = promisify(execFile)(process.execPath, [SCRIPT, lost.target, lost.keyFile, to]);
-  // The piece that the test before removed is missing, the rest is there.
+  // The piece removed by the previous test is missing, the rest is there.
   const { stdout, stderr } = await unpacked.catch((error) => error);
   assert.match(stdout, new RegExp(`^${points[1]}, taken at .*, 1 missing\n$`));
   assert.match(stderr, new RegExp(`^skipped recovery point ${points[2]}: it was deleted`));

@@ -1,4 +1,4 @@
-/** `cloudlet recovery compare`: a restored directory is the same as its point, or what differs is named. */
+/** `cloudlet recovery compare`: a restored directory equals its point, or the differences are listed. */
 import assert from 'node:assert/strict';
 import { cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -32,7 +32,7 @@ function compare(to: string, ...more: readonly string[]) {
   return runCloudlet([...args, ...more], { env: {}, timeoutMs: 100_000 });
 }
 
-/** A copy of the restored directory, hurt. */
+/** A damaged copy of the restored directory. */
 async function hurt(how: (directory: string) => void) {
   const copy = join(lost.root, `copy-${++copies}`);
   cpSync(restored, copy, { recursive: true });
@@ -43,7 +43,7 @@ async function hurt(how: (directory: string) => void) {
 function inMetadata(sql: string) {
   return (directory: string) => {
     const database = new DatabaseSync(join(directory, 'metadata.db'));
-    // The ledger forbids changes by triggers.
+    // Triggers of the ledger forbid changes.
     const triggers = database.prepare("SELECT name FROM sqlite_schema WHERE type = 'trigger'").all();
     for (const { name } of triggers) database.exec(`DROP TRIGGER "${name}"`);
     database.exec(`PRAGMA foreign_keys = OFF; ${sql}`);

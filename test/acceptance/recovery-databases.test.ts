@@ -1,4 +1,4 @@
-/** Databases of a cloud that is lost, and had back from a recovery point. */
+/** Databases of a lost cloud, restored from a recovery point. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { eventually } from '../harness/waiting.ts';

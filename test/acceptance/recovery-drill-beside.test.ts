@@ -1,4 +1,6 @@
-/** A restore drill beside a live cloud that has machines, databases and webhooks: nothing of it changes. */
+/**
+ * A restore drill beside a live cloud with machines, databases and webhooks: nothing of the cloud changes.
+ */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -50,7 +52,7 @@ async function begin(): Promise<void> {
   }
   const json = { url: receiver.url, events: ['*'] };
   for (const one of [user, lost.admin]) await one.expect(201, '/api/webhooks', { json });
-  // So that deliveries wait in the point.
+  // So that the point contains waiting deliveries.
   receiver.reply = () => ({ status: 500 });
   await user.expect(201, DATABASES, { json: { name: 'tells-the-webhook' } });
   pointId = (await lost.point()).point_id;
@@ -78,7 +80,7 @@ function drill() {
   return lost.admin.expect(200, `${POINTS}/${pointId}/drill?wait=600`, POST);
 }
 
-/** All processes that have anything to do with this cloud, by their command lines and folders. */
+/** All processes related to this cloud, by their command lines and folders. */
 function processes(): string[] {
   return readdirSync('/proc')
     .filter((pid) => /^\d+$/.test(pid))
@@ -94,7 +96,7 @@ function processes(): string[] {
     .sort();
 }
 
-/** Addresses that anybody in this network listens on, and its rules, without what the kernel counts. */
+/** Listening addresses in this network, and its rules, without the kernel's counters. */
 function facts(): string[] {
   const lines = ['tcp', 'tcp6'].flatMap((name) => readFileSync(`/proc/net/${name}`, 'latin1').split('\n'));
   const fields = lines.map((line) => line.trim().split(/\s+/));
@@ -112,7 +114,7 @@ async function shown(): Promise<string> {
 }
 
 const skip = net.cannotMakeNetworks();
-// Nobody else's rules and ports are in its own network.
+// A separate network has no rules and ports of others.
 if (!net.isInside()) {
   test('beside a live cloud, in its own network', { skip }, () => {
     const { status, output } = net.runInside(fileURLToPath(import.meta.url));

@@ -1,4 +1,4 @@
-/** A restore drill: a point is restored beside the live cloud, tried, and removed without a trace. */
+/** A restore drill: a point is restored beside the live cloud, tested, and removed without a trace. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { randomBytes, randomInt } from 'node:crypto';
@@ -114,7 +114,7 @@ describe('a damaged repository', () => {
   let hasLogs = false;
 
   before(async () => {
-    // With one point, so that it needs every file.
+    // With one point, so that every file is needed.
     await lost.end();
     await start();
     await lost.startAgain({ CLOUDLET_CONTINUOUS_SECONDS: '1' });
@@ -178,7 +178,7 @@ function filesIn(path: string): string[] {
     .sort();
 }
 
-/** Numbers below a bound, the same for the same seed (mulberry32). */
+/** Numbers below a limit, reproducible from the seed (mulberry32). */
 function randomFrom(seed: number): (below: number) => number {
   let state = seed;
   return (below) => {

@@ -1,4 +1,6 @@
-/** A recovery point keeps what is encrypted as it is: bytes of a client's key, and named keys with theirs. */
+/**
+ * A recovery point stores encrypted data unchanged: bytes under a client's key, and named keys with theirs.
+ */
 import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
 import { after, before, test } from 'node:test';

@@ -1,4 +1,4 @@
-/** First recovery points of several callers at once: one is created, the others are refused. */
+/** Simultaneous first recovery points of several callers: one is created, the others are refused. */
 import assert from 'node:assert/strict';
 import { cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -12,7 +12,7 @@ const root = mkdtempSync(join(tmpdir(), 'cloudlet-recovery-'));
 const clouds: CloudProcess[] = [];
 const OFF = { method: 'PATCH', json: { every: 'off' } };
 
-/** Clouds whose first points go to the target of that name: the copies have the keys of the first. */
+/** Clouds whose first points go to the target with that name: the copies have the keys of the first. */
 async function start(dataDir: string): Promise<CloudProcess> {
   const cloud = await CloudProcess.start({
     dataDir: join(root, dataDir),
@@ -50,7 +50,7 @@ async function end(): Promise<void> {
 type Answer = Awaited<ReturnType<CheckedClient['call']>>;
 const told = ({ status, body }: Answer) => `${status} ${body.code ?? body.state}`;
 
-/** Whoever is refused can repeat the call. */
+/** A refused caller can repeat the call. */
 function assertRefused(answers: readonly Answer[], code: string): void {
   const all = answers.map(told).join(', ');
   assert.ok(
@@ -81,7 +81,7 @@ for (const other of ['copy', 'stranger']) {
       try {
         const made = await Promise.all(both.map((admin) => admin.call(`${POINTS}?wait=60`, POST)));
         assertRefused(made, 'target_in_use');
-        // A copy has the same keys, so it may come second.
+        // A copy has the same keys, so it may be second.
         if (other === 'stranger') assert.equal(countMade(made), 1);
       } finally {
         await end();

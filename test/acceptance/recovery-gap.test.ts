@@ -1,4 +1,4 @@
-/** Nobody pays for the time between a recovery point and the restore. */
+/** The time between a recovery point and the restore is not charged. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { after, before, test } from 'node:test';
@@ -10,9 +10,9 @@ import { FAKED_CLOCK, noFakedClock } from './faked-clock.ts';
 import { LosableCloud } from './recovery-kit.ts';
 import { cannotRunGuests, newVm, removeAll } from './vms-kit.ts';
 
-/** Less than what a start after a boot believes, and charges. */
+/** Less than a start after a boot believes, and charges. */
 const GAP_MINUTES = 90;
-/** The charged time is written down each minute; what came after that, a disaster forgives. */
+/** The charged time is recorded each minute; usage after that is waived in a disaster. */
 const UNWRITTEN_HOURS = 1 / 60;
 const OBJECT_BYTES = 64 * 2 ** 20;
 const ROWS = 'WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 10000)';
@@ -26,14 +26,14 @@ after(async () => {
   await lost.end();
 });
 
-/** What was used so far of each thing that is charged by time: GB-hours and hours. */
+/** The usage so far of each resource charged by time: GB-hours and hours. */
 async function usage(): Promise<Map<string, number>> {
   const { items } = await lost.user.expect(200, '/api/billing/usage');
   type Item = { meter: string; quantity: number };
   return new Map(items.map(({ meter, quantity }: Item) => [meter, quantity]));
 }
 
-/** The amounts of what is used all the time. */
+/** The amounts in permanent use. */
 const LEVELS = new Map([
   // With its name and type.
   ['storage', (OBJECT_BYTES + 100) / 2 ** 30],
@@ -42,10 +42,10 @@ const LEVELS = new Map([
   ['database.storage', 1],
 ]);
 
-/** As it is `minutes` after now. */
+/** The time `minutes` from now. */
 const later = (minutes: number) => ({ ...FAKED_CLOCK, FAKETIME: `+${minutes}m` });
 
-/** Loses the cloud and has it back after the gap: what was used must have been used meanwhile. */
+/** Loses the cloud and restores it after the gap: all usage must be from that time. */
 async function loseFor(minutes: number): Promise<void> {
   const before = await usage();
   const began = performance.now();
@@ -78,7 +78,7 @@ test('what lies, and what ran, costs nothing for 90 minutes', { skip: noFakedClo
   await loseFor(GAP_MINUTES);
   if (vm)
     await eventually('it is stopped', async () => (await lost.user.expect(200, vm)).state === 'stopped');
-  // Once more, with a cloud that has written the charged time down before.
+  // Again, with a cloud that has recorded the charged time before.
   await lost.startAgain(later(GAP_MINUTES));
   await loseFor(2 * GAP_MINUTES);
   const again = await CheckedClient.open(lost.cloud.api, idle.key);

@@ -20,7 +20,7 @@ const works = async (key: string) => (await (await client(key)).call('/api/accou
 const login = async (username: string, password: string) =>
   (await (await client()).call('/api/login', { json: { username, password } })).status;
 
-/** Once what is so now was written down, by a run that began after it. */
+/** Once the current state was recorded, by a run that started after it. */
 async function written(): Promise<void> {
   const folder = join(lost.target, 'journals');
   const times = () =>
@@ -75,7 +75,7 @@ test('keys, passwords and accounts that were revoked since are refused, the othe
   assert.equal(await login(changed.username, password.password), 401);
   assert.equal(await login(closed.username, PASSWORD), 403);
   assert.ok((await (await client()).register()).id > late.id + 10_000);
-  // The one that was ending ends when it was to end.
+  // The account that was closing is removed at its time.
   assert.notEqual(endsAt, null);
   const current = await (await client(ending.api_key)).call('/api/account/api-key', POST);
   assert.equal(current.body.code, 'scope_required');
@@ -83,7 +83,7 @@ test('keys, passwords and accounts that were revoked since are refused, the othe
 
 test('without a journal the restore says so, and can revoke all keys', async () => {
   await lost.point();
-  // It would write another.
+  // It would write another one.
   await lost.cloud.end();
   rmSync(join(lost.target, 'journals'), { recursive: true });
   const known = await lost.restore(join(lost.root, 'unknown'));

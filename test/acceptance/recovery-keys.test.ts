@@ -1,4 +1,4 @@
-/** What a point is sealed under: the keys of its own moment, which are tried before it is complete. */
+/** The keys that seal a point: those of its own moment, which are tested before it is complete. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -35,7 +35,7 @@ test('a point whose master.key is another one fails, saying so', async () => {
 test('keys are rotated before a point or after it, and a point of two rotations ago restores', async () => {
   const { point_id: id } = await lost.point();
   const rotate = () => lost.admin.call('/api/admin/master-key/rotate', POST);
-  // A rotation takes seconds: whichever of the two comes first, the other is refused meanwhile.
+  // A rotation takes seconds: whichever of the two is first, the other is refused meanwhile.
   const [rotation, point] = await Promise.all([rotate(), lost.admin.call(`${POINTS}?wait=60`, POST)]);
   const refused = rotation.status === 200 ? point : rotation;
   assert.equal(refused.body.code, 'point_in_progress');

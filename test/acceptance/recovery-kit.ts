@@ -1,4 +1,4 @@
-/** What the tests of recovery share. */
+/** Shared by the tests of recovery. */
 import { execFileSync } from 'node:child_process';
 import { closeSync, constants, mkdirSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -14,8 +14,8 @@ export const POST = { method: 'POST' };
 type Env = Readonly<Record<string, string>>;
 
 /**
- * Holds up a point that is being made: what it reads as an image comes only once somebody writes it. Resolves
- * when it is there, with what lets it go on: to be called in t.after() too, or the cloud would not end.
+ * Delays a point in progress: the data of an image only arrives once it is written. Resolves when the point
+ * waits, with the function that releases it: call it in t.after() too, otherwise the cloud would not end.
  */
 export async function holdUp(dataDir: string, begin: () => Promise<unknown>): Promise<() => void> {
   const gate = join(dataDir, 'images', 'gate');
@@ -37,7 +37,7 @@ export async function holdUp(dataDir: string, begin: () => Promise<unknown>): Pr
   };
 }
 
-/** A cloud with a recovery target outside of it, to be lost and had back. */
+/** A cloud with a recovery target outside it, to be lost and restored. */
 export class LosableCloud {
   readonly root = mkdtempSync(join(tmpdir(), 'cloudlet-recovery-'));
   readonly target = join(this.root, 'target');
@@ -53,7 +53,7 @@ export class LosableCloud {
     this.#env = { CLOUDLET_RECOVERY_TARGET: this.target, ...env };
   }
 
-  /** With one user. No recovery point is created by the schedule unless it is the default one. */
+  /** With one user. The schedule creates no recovery point, unless it is the default one. */
   static async start(env: Env = {}, schedule: 'off' | 'default' = 'off'): Promise<LosableCloud> {
     const made = new LosableCloud(env);
     await made.#start(join(made.root, 'data'));
@@ -68,7 +68,7 @@ export class LosableCloud {
     return this.cloud.dataDir;
   }
 
-  /** A whole point. */
+  /** A complete point. */
   async point() {
     return this.admin.expect(201, `${POINTS}?wait=120`, POST);
   }
@@ -83,15 +83,15 @@ export class LosableCloud {
     return runCloudlet([...args, ...more], { env: this.#restoreEnv, timeoutMs: 900_000 });
   }
 
-  /** Starts it once more, on the same directory, with these settings too. */
+  /** Restarts it, on the same directory, with these settings too. */
   async startAgain(env: Env = {}): Promise<void> {
     await this.cloud.end();
     await this.#start(this.dataDir, env);
   }
 
   /**
-   * Kills it, removes all it had, and goes on with what a point gives, the newest one if none is named.
-   * `env`: of the restore and of the cloud from then on.
+   * Kills it, removes all its data, and continues with the restore of a point, by default the newest. `env`:
+   * for the restore and for the cloud from then on.
    */
   async lose(point = 'latest', env: Env = {}): Promise<Ended> {
     await this.cloud.crash();
@@ -104,7 +104,7 @@ export class LosableCloud {
     return restored;
   }
 
-  /** Ends it, and goes on with what was restored there. */
+  /** Ends it, and continues with the directory restored there. */
   async goOn(to: string): Promise<void> {
     await this.cloud.end();
     await this.#start(to);

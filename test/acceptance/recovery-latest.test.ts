@@ -1,4 +1,4 @@
-/** A point that lacks something says so, and is not what `latest` means unless there is no other. */
+/** An incomplete point is shown as incomplete, and `latest` does not mean it unless there is no other. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { globSync, renameSync } from 'node:fs';
@@ -24,7 +24,7 @@ before(async () => {
 });
 after(() => lost.end());
 
-/** Takes the database's file away for as long as `work` runs. The cloud starts again: no file is open. */
+/** Hides the database's file while `work` runs. The cloud is restarted: no file is open. */
 async function without<T>(work: () => Promise<T>): Promise<T> {
   await lost.startAgain();
   const files = globSync(join(lost.dataDir, 'databases/sqlite/d_*/db.sqlite*'));
@@ -48,7 +48,7 @@ const cli = (...words: readonly string[]) =>
 const status = async () => (await lost.admin.expect(200, '/api/system/status')).components.recovery;
 const lacks = () => `database shop (${databaseId})`;
 
-/** All that `latest` can be said to. */
+/** Every command and call that accepts `latest`. */
 async function assertLatest(id: string): Promise<void> {
   assert.equal((await lost.admin.expect(200, `${POINTS}/latest`)).point_id, id);
   const verified = await lost.admin.expect(200, `${POINTS}/latest/verify?wait=60`, POST);

@@ -1,4 +1,4 @@
-/** Tenants who hold locks on their tables for as long as a recovery point is made. */
+/** Tenants that lock their tables while a recovery point is created. */
 import assert from 'node:assert/strict';
 import { globSync } from 'node:fs';
 import { after, before, test } from 'node:test';
@@ -45,7 +45,7 @@ test('each is a gap of the point, which has all others', { skip }, async () => {
       `database locked-pg (${pg.database_id})`,
     ]);
     for (const { reason } of gaps) assert.match(reason, /a session may hold a lock/);
-    // They are as they were: nobody was thrown out.
+    // They are unchanged: no session was ended.
     await inPg.query('INSERT INTO t VALUES (1); COMMIT');
     await inMy.query('INSERT INTO t VALUES (1)');
     await inMy.query('UNLOCK TABLES');

@@ -1,4 +1,4 @@
-/** Machines of a cloud that is lost, and had back from a recovery point. */
+/** Machines of a lost cloud, restored from a recovery point. */
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -42,7 +42,7 @@ test('one that ran is stopped, is itself again, and has its files', { skip }, as
   assert.equal((await lost.user.expect(200, vm)).state, 'running');
   const folder = join(lost.dataDir, 'vms', String(vm.split('/').at(-1)), 'guest');
   assert.ok(!readdirSync(folder).includes('point.img'));
-  // Twice: nothing of the first copy is in the way of the second.
+  // Twice: the first copy does not block the second.
   const second = await lost.point();
   assert.deepEqual(second.gaps, []);
   assert.ok(second.stored_bytes < point.stored_bytes / 2, `${second.stored_bytes} bytes`);
@@ -63,7 +63,7 @@ test('one that ran is stopped, is itself again, and has its files', { skip }, as
   await lost.user.expect(200, `${idle}/start`, POST);
 });
 
-/** A machine that is lost does not run on. */
+/** A lost machine does not continue to run. */
 async function removeRunning(vm: string): Promise<void> {
   await lost.user.expect(200, `${vm}/stop?force=true`, POST);
 }
