@@ -1,4 +1,4 @@
-/** What may be asked while a recovery point is being made. */
+/** Calls allowed while a recovery point is being created. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { after, before, test } from 'node:test';
@@ -42,11 +42,12 @@ test('no other, no removal and no new master key; a verification and a cancellat
   const sound = await lost.admin.expect(200, `${POINTS}/${earlier}/verify?wait=100`, POST);
   assert.equal(sound.state, 'verified');
   const cancelling = await lost.admin.expect(202, `${POINTS}/${id}/cancel`, LATER);
-  // It reads two rows before it takes effect, and nothing tells when; these calls come later and read more.
+  // It reads two rows before it takes effect, without a signal; these calls come later and read more.
   for (let i = 0; i < 5; i++) await lost.admin.expect(200, `${POINTS}/${id}`);
   goOn();
   assert.equal((await endOf(cancelling.operation_id)).result.state, 'cancelled');
-  // What it had put is of nobody, and goes with the next check; it itself can be deleted at once.
+  // Its uploaded data belongs to no point, and is removed by the next check; the point itself can be deleted
+  // immediately.
   assert.ok((await lost.admin.expect(200, CHECK, POST)).removed_pieces > 0);
   assert.equal((await lost.admin.expect(200, `${POINTS}/${id}`, DELETE)).state, 'deleting');
   await eventually('it is gone', async () => (await lost.admin.call(`${POINTS}/${id}`)).status === 404);

@@ -1,4 +1,4 @@
-/** A recovery point and a restore take as much memory for large files as for small ones. */
+/** A recovery point and a restore need as much memory for large files as for small ones. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -14,7 +14,7 @@ import { LosableCloud, POINTS, POST } from './recovery-kit.ts';
 const LAUNCHER = fileURLToPath(new URL('../../bin/cloudlet', import.meta.url));
 const MIB = 2 ** 20;
 const LARGE_MIB = 256;
-/** What is on its way at once, some times over; less than any of the files. */
+/** The data in transit at a time, several times over; less than any of the files. */
 const MOST_MIB = 128;
 
 let lost: LosableCloud;
@@ -23,7 +23,7 @@ before(async () => {
 });
 after(() => lost.end());
 
-/** The most memory that a process has taken so far, MiB; undefined when it has ended. */
+/** The peak memory of a process so far, MiB; undefined when it has ended. */
 function peakOf(pid: number): number | undefined {
   try {
     const kb = /VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
@@ -33,7 +33,7 @@ function peakOf(pid: number): number | undefined {
   }
 }
 
-/** Peak memory of a cloud that was just started, when it has made a point and verified it. */
+/** Peak memory of a newly started cloud, after it has created and verified a point. */
 async function peakOfPoint(): Promise<number> {
   await lost.startAgain();
   const { point_id: id, state } = await lost.point();

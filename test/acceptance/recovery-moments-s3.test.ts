@@ -1,4 +1,4 @@
-/** A database of PostgreSQL as of a moment, from logs that are archived in a bucket of another cloud. */
+/** A PostgreSQL database as of a moment, from logs archived in a bucket of another cloud. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { eventually } from '../harness/waiting.ts';

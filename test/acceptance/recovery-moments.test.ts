@@ -1,4 +1,4 @@
-/** A database of PostgreSQL as of a moment, had back by its owner beside the live one. */
+/** A PostgreSQL database as of a moment, restored by its owner beside the live one. */
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -30,7 +30,7 @@ async function serverTime(): Promise<string> {
   const [[time] = []] = await rowsOf(lost.user, path, 'SELECT clock_timestamp()::text');
   return new Date(String(time)).toISOString();
 }
-/** Waits until that time can be had. */
+/** Waits until that moment can be restored. */
 async function untilArchived(time: string): Promise<void> {
   await eventually('the log is archived', async () => {
     const { windows } = await momentsOf(path);
@@ -59,7 +59,7 @@ test('a database is had back as of any moment since its log is archived', async 
   }
   const dropped = await run(user, path, 'DROP TABLE notes').then(serverTime);
   await untilArchived(dropped);
-  // A sweep leaves the pieces that base copies alone have.
+  // A sweep keeps pieces that only base copies use.
   await lost.admin.expect(200, '/api/disaster-recovery/check', POST);
   for (const [at, moment] of moments.entries()) {
     const back = await restored(moment, `back-${at}`);

@@ -1,6 +1,7 @@
 /**
- * Recovery points of older programs restore into the newest one. `point-of-schema-14/` was made by the last
- * Cloudlet whose metadata had 14 migrations: an account with a sealed and a plain bucket, and a database.
+ * Recovery points of older versions can be restored into the newest one. `point-of-schema-14/` was created by
+ * the last Cloudlet whose metadata had 14 migrations: an account with a sealed and a plain bucket, and a
+ * database.
  */
 import assert from 'node:assert/strict';
 import { cpSync, mkdtempSync, rmSync } from 'node:fs';
@@ -23,7 +24,7 @@ const root = mkdtempSync(join(tmpdir(), 'cloudlet-recovery-'));
 after(() => rmSync(root, { recursive: true, force: true }));
 
 test('a point of schema 14 restores: keys, passwords, versions and rows are there', async (t) => {
-  // A cloud that goes on with these points writes to their target.
+  // A cloud that continues with these points writes to their target.
   const target = join(root, 'points');
   cpSync(OLD_POINT, target, { recursive: true });
   const dataDir = join(root, 'data');
@@ -47,7 +48,7 @@ test('a point of schema 14 restores: keys, passwords, versions and rows are ther
   const path = `${DATABASES}/${id}`;
   await eventually('it is loaded', async () => (await ada.expect(200, path)).state === 'ready');
   assert.deepEqual(await rowsOf(ada, path, 'SELECT x FROM t'), [[7]]);
-  // The newest program reads the old point as its own, and puts the next one beside it.
+  // The newest version reads the old point like its own, and stores the next one beside it.
   const admin = await CheckedClient.open(cloud.api, ADMIN_KEY);
   assert.equal((await admin.expect(200, '/api/disaster-recovery/check', POST)).points, 1);
   const [old] = await admin.expect(200, POINTS);

@@ -1,4 +1,4 @@
-/** One database of a recovery point, had back by its owner beside the live one. */
+/** One database of a recovery point, restored by its owner beside the live one. */
 import assert from 'node:assert/strict';
 import { readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -13,7 +13,7 @@ before(async () => {
 after(() => lost.end());
 
 const idOf = (path: string) => path.slice(DATABASES.length + 1);
-/** The path of a new database, made from a point. */
+/** The path of a new database, created from a point. */
 async function restored(path: string, pointId: string, name: string): Promise<string> {
   const json = { name, from: { database_id: idOf(path), point_id: pointId } };
   const { database_id, state } = await lost.user.expect(201, DATABASES, { json });
@@ -42,7 +42,7 @@ for (const engine of ['sqlite', 'postgresql', 'mysql']) {
     const back = await restored(path, first.point_id, `back-${engine}`);
     assert.deepEqual(await rowsOf(user, back, 'SELECT id, x FROM notes'), [[1, 'kept']]);
     await run(user, back, "INSERT INTO notes VALUES (2, 'new')");
-    // Its own, and not in those points.
+    // Its own database, which is not in those points.
     assert.deepEqual(await user.expect(200, `${back}/points`), []);
     await user.expect(400, `${path}/query`, { json: { statement: 'SELECT * FROM notes' } });
   });

@@ -1,4 +1,4 @@
-/** A machine of a recovery point, had back by its owner as a new one beside the live one. */
+/** A machine of a recovery point, restored by its owner as a new one beside the live one. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { closeSync, fsyncSync, openSync, readSync, writeSync } from 'node:fs';

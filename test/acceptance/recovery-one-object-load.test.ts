@@ -1,4 +1,4 @@
-/** A restore of many and of large objects: its memory stays flat, and an account beside it goes on. */
+/** A restore of many and of large objects: its memory stays constant, and another account can continue. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -9,7 +9,7 @@ import { LosableCloud } from './recovery-kit.ts';
 const MIB = 2 ** 20;
 const LARGE_MIB = 256;
 const SMALL = 1200;
-/** What is on its way at once, some times over; less than the large object. */
+/** The data in transit at a time, several times over; less than the large object. */
 const MOST_MIB = 128;
 
 const peakMib = (pid: number) =>

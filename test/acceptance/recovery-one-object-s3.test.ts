@@ -1,4 +1,4 @@
-/** Objects as S3 clients make them, had back from a recovery point; and the client `cloudlet`. */
+/** Objects created by S3 clients, restored from a recovery point; and the client `cloudlet`. */
 import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
 import { after, before, test } from 'node:test';
@@ -26,7 +26,7 @@ function keyHeaders(key: Buffer) {
   };
 }
 
-/** An object of two parts; resolves with its bytes. */
+/** An object in two parts; resolves with its bytes. */
 async function putParts(path: string, headers: Readonly<Record<string, string>> = {}): Promise<Buffer> {
   const parts = [randomBytes(PART_BYTES), randomBytes(1000)];
   const id = await newUpload(s3, path, { headers });

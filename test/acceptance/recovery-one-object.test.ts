@@ -1,4 +1,4 @@
-/** Objects of a recovery point, had back by their owner beside the live ones. */
+/** Objects of a recovery point, restored by their owner beside the live ones. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { readdirSync, statSync, truncateSync } from 'node:fs';
@@ -209,7 +209,7 @@ test('damaged pieces are named, and the rest is restored', async () => {
   await filled(user, 'damaged');
   const { point_id } = await lost.point();
   await user.expect(200, '/api/buckets/damaged?force=true', { method: 'DELETE' });
-  // Opens the point, whose metadata is read from its copy from then on.
+  // Opens the point, whose metadata is then read from its copy.
   await restore(user, 'damaged', { point_id, preview: true });
   const pieces = join(lost.target, 'pieces');
   for (const folder of readdirSync(pieces)) {

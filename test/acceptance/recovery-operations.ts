@@ -1,4 +1,4 @@
-/** The operations of recovery, for the test of every permission, each with a body that it would accept. */
+/** The operations of recovery, for the test of every permission, each with an accepted body. */
 export const RECOVERY_OPERATIONS = {
   createRecoveryPoint: {},
   listRecoveryPoints: {},

@@ -1,4 +1,4 @@
-/** Disks on an image that was added, disks copied while their machine ends, and disks that nobody uses. */
+/** Disks on an added image, disks copied while their machine ends, and disks that no machine uses. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import {
@@ -30,7 +30,7 @@ after(async () => {
   await lost.end();
 });
 
-/** A disk that counts on its second sector how often it was started from, and tells it on the serial port. */
+/** A disk that counts its boots in its second sector, and prints the count on the serial port. */
 function countingDisk(): Buffer {
   const disk = Buffer.alloc(1024 * 1024);
   const sector = (work: number) => [0xb8, 0x01, work, 0xb9, 0x02, 0x00, 0xba, 0x80, 0x00, 0xcd, 0x13];
@@ -142,7 +142,7 @@ test('machines that end while they are copied do not end the point', { skip }, a
   }
 });
 
-/** Bytes that the cloud's process has read so far, from wherever. */
+/** Bytes read by the cloud's process so far, from any source. */
 function bytesRead(): number {
   return Number(/^rchar: (\d+)$/m.exec(readFileSync(`/proc/${lost.cloud.pid}/io`, 'utf8'))?.[1]);
 }
@@ -180,7 +180,7 @@ test('a disk that nobody wrote to is not read again; one whose old time was set 
     return bytesRead() - before;
   };
   assert.ok((await readByPoint()) > 2 * length);
-  // Not yet at once: two changes within one tick of the clock look like one.
+  // Not immediately: two changes in one tick of the clock look like one.
   await eventually('they are not read', async () => (await readByPoint()) < length / 2);
   write(disk, Buffer.from('changed'), 12345);
   utimesSync(disk, LONG_AGO, LONG_AGO);

@@ -1,4 +1,4 @@
-/** An object that was uploaded in parts is in a recovery point with all of them. */
+/** An object uploaded in parts is in a recovery point with all of them. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
@@ -14,7 +14,7 @@ before(async () => {
 });
 after(() => lost.end());
 
-/** Makes an object one whose bytes are those of others. The cloud must not run. */
+/** Changes an object so that its bytes are those of others. The cloud must not run. */
 function assemble(objectId: string, partIds: readonly string[]): void {
   const database = new Database(join(lost.dataDir, 'metadata.db'));
   try {

@@ -1,4 +1,4 @@
-/** How far a point is, while it is held back to leave the disk to others. */
+/** The progress of a point, while it is slowed down to leave the disk to others. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { after, before, test } from 'node:test';
@@ -11,7 +11,7 @@ let lost: LosableCloud;
 before(async () => {
   lost = await LosableCloud.start();
   await lost.user.expect(201, '/api/buckets', { json: { name: 'plain' } });
-  // One large file: also within it bytes are counted.
+  // One large file: its bytes are counted while it is copied.
   await lost.user.upload('plain', 'large', randomBytes(TOTAL));
   await lost.startAgain({ CLOUDLET_RECOVERY_BYTES_PER_SECOND: String(4 * MIB) });
 });

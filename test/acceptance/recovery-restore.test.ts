@@ -1,4 +1,4 @@
-/** Restores that are refused, that give what is left, and that go on after a kill. */
+/** Restores that are refused, that return the undamaged part, and that continue after a kill. */
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -41,7 +41,7 @@ before(async () => {
 });
 after(() => lost.end());
 
-/** A copy of the target to be hurt. */
+/** A copy of the target to be damaged. */
 function copyOf(name: string): string {
   const copy = join(lost.root, name);
   cpSync(lost.target, copy, { recursive: true });
@@ -56,7 +56,7 @@ function restore(from: string, to: string, ...more: string[]) {
   return runCloudlet([...restoreArgs(from, to), ...more], { env: {}, timeoutMs: 100_000 });
 }
 
-/** Those of a blob each, in a fixed order. */
+/** The pieces of one blob each, in a fixed order. */
 function largePieces(target: string): string[] {
   return readdirSync(join(target, 'pieces'), { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
@@ -107,7 +107,7 @@ test('altered, short and missing pieces are all named before anything is written
   }
   assert.match(stderr, /Nothing was written/);
   assert.ok(!existsSync(to));
-  // On request, the rest.
+  // The rest is restored on request.
   const some = await restore(target, to, '--partial');
   assert.equal(some.code, 1, some.stderr);
   assert.equal(some.stdout.match(/^missing or damaged: blobs\//gm)?.length, 3, some.stdout);
@@ -136,7 +136,7 @@ test('the newest point is meant that was not deleted', async () => {
   await lost.admin.expect(200, `${POINTS}/${second}/undelete`, { method: 'POST' });
 });
 
-/** Kills a restore as soon as `isTime`, or lets it end when it is too fast. */
+/** Kills a restore as soon as `isTime` is true, or lets it end if it is too fast. */
 async function killWhen(to: string, isTime: () => boolean): Promise<void> {
   const child = spawn(LAUNCHER, restoreArgs(lost.target, to), { stdio: 'ignore', detached: true });
   const exited = once(child, 'exit');
@@ -161,7 +161,7 @@ test('killed at any moment it leaves no cloud, and goes on where it was', async 
   assert.equal(paths.length, objects.size);
   for (const [at, path] of paths.entries()) {
     if (at % 10 !== 9) continue;
-    // Whoever writes to it waits for a reader, who never comes.
+    // A writer to this pipe waits for a reader, who never comes.
     const gate = `${path}.unfinished`;
     for (const file of [path, gate]) rmSync(file, { force: true });
     mkdirSync(dirname(gate), { recursive: true });
@@ -190,7 +190,7 @@ test('another point is not mixed into a restore that was not finished', async ()
   writeFileSync(join(to, '.restoring', '.point'), JSON.stringify(note));
   const refused = await restore(target, to, '--point', second);
   assert.match(refused.stderr, new RegExp(`contains an unfinished restore of ${first}`));
-  // Pieces that go bad after they were read: it stops, and can be had in part.
+  // Pieces damaged after they were read: the restore stops, and is possible in part.
   flipIn(piece, 99);
   const stopped = await restore(target, to, '--point', first);
   assert.equal(stopped.code, 1);

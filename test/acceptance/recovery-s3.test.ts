@@ -1,4 +1,4 @@
-/** Recovery points in a bucket: of another Cloudlet here, so that no engine but ours is trusted either. */
+/** Recovery points in a bucket of another local Cloudlet, so that no engine but ours is trusted. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { rmSync, writeFileSync } from 'node:fs';
@@ -26,7 +26,7 @@ before(async () => {
 });
 after(() => other.cloud.stop());
 
-/** The URL of a bucket of the other cloud; without credentials when no key is given. */
+/** The URL of a bucket of the other cloud; without credentials if no key is given. */
 function urlOf(bucket: string, keys?: KeyPair): string {
   const { hostname, port } = new URL(other.cloud.data);
   const credentials = keys === undefined ? '' : `${keys.access_key_id}:${keys.secret_access_key}@`;

@@ -1,4 +1,4 @@
-/** Recovery points that are created by themselves, and removed by keep rules. */
+/** Scheduled recovery points, and their removal by keep rules. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { runCloudlet } from '../harness/command.ts';
@@ -31,7 +31,7 @@ const cli = (...words: readonly string[]) =>
   runCloudlet(['recovery', ...words, '--data-dir', lost.dataDir], { env: {} });
 const standing = async () => (await points()).filter(({ state }) => state === 'complete');
 
-/** As it is `hours` after now. */
+/** The time `hours` from now. */
 const later = (hours: number) => ({ ...FAKED_CLOCK, FAKETIME: `+${hours}h` });
 
 test('a cloud with a target has one until somebody sets another', async () => {
@@ -96,7 +96,7 @@ test('points are created and removed without anybody', { skip: noFakedClock }, a
   const keep = { last: 2, daily: 0, weekly: 0, monthly: 0 };
   const set = await lost.admin.expect(200, SCHEDULE, patch({ every: 'hourly', at: '00:30', keep }));
   assert.deepEqual([set.every, set.is_default, set.keep.last], ['hourly', false, 2]);
-  // The first one is due at once.
+  // The first one is due immediately.
   await eventually('it is made', async () => (await standing()).length === 1);
   const byHand = await lost.point();
   assert.equal(byHand.scheduled_at, null);
@@ -135,7 +135,7 @@ test('points are created and removed without anybody', { skip: noFakedClock }, a
     [ids.at(-2)],
   );
   assert.equal((await standing()).length, 3, 'a preview removes nothing');
-  // Stricter rules hold from the next point on, or at once.
+  // Stricter rules apply from the next point on, or immediately.
   await lost.admin.expect(200, SCHEDULE, patch({ keep: { ...keep, last: 1 } }));
   assert.equal((await standing()).length, 3);
   const applied = await lost.admin.expect(200, RETENTION, { method: 'POST' });
@@ -145,7 +145,7 @@ test('points are created and removed without anybody', { skip: noFakedClock }, a
   );
   assert.equal((await standing()).length, 2);
   assert.deepEqual((await lost.admin.expect(200, RETENTION, { method: 'POST' })).goes, []);
-  // What went can be had back, and stays then.
+  // A removed point can be undeleted, and then stays.
   const back = await lost.admin.expect(200, `${POINTS}/${second}/undelete`, { method: 'POST' });
   assert.equal(back.scheduled_at, null);
   const again = await lost.admin.expect(200, `${RETENTION}?last=1`);

@@ -1,4 +1,4 @@
-/** Whether a cloud could be had back is reported before it is lost. */
+/** Whether a cloud could be restored is reported before it is lost. */
 import assert from 'node:assert/strict';
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** Databases that programs made for their tests, beside a database: in a recovery point, and had back. */
+/** Test databases created by programs, beside a database: in a recovery point, and restored. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
@@ -15,7 +15,7 @@ before(async () => {
 });
 after(() => lost.end());
 
-/** The rows of a statement, by the engine's driver, in that database of its server. */
+/** The rows of a statement, with the engine's driver, in that database of its server. */
 async function ask(path: string, database: string | null, sql: string): Promise<unknown[]> {
   const { connection } = await lost.user.expect(200, `${path}/credentials`);
   const uri = String(connection.uri).replace(/[^/]+$/, database ?? connection.database);
@@ -38,7 +38,7 @@ async function testsOf(path: string): Promise<string[]> {
   return listed.map(({ name }: { name: string }) => name).sort();
 }
 
-/** Of each engine one database with one for tests; by its engine. Fewer where there is no such engine. */
+/** One database with a test database for each engine, by engine. Fewer if an engine is missing. */
 const made = new Map<string, string>();
 const kept = { id: 1, what: 'kept' };
 
@@ -70,7 +70,7 @@ for (const engine of ['postgresql', 'mysql'])
     };
     await ask(path, 'test_shop', "UPDATE notes SET what = 'later'");
     const beside = await back(`beside-${engine}`);
-    // MariaDB knows no owner of one, so what is there stays; PostgreSQL's new owner has a copy.
+    // MariaDB's databases have no owner, so the existing ones remain; PostgreSQL's new owner has a copy.
     const copies = engine === 'postgresql' ? ['test_shop', 'test_shop_copy'] : ['test_shop'];
     assert.deepEqual(await testsOf(beside), copies);
     assert.deepEqual(await ask(path, 'test_shop', 'SELECT * FROM notes'), [{ ...kept, what: 'later' }]);

@@ -1,4 +1,4 @@
-/** Long restores of objects: they keep nobody out, tell their progress, and can be cancelled. */
+/** Long restores of objects: they block nobody, report their progress, and can be cancelled. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { after, before, test } from 'node:test';
@@ -7,8 +7,8 @@ import { eventually } from '../harness/waiting.ts';
 import { LosableCloud } from './recovery-kit.ts';
 
 /**
- * So many that a restore of them takes longer than the portion after which others may go first, and so few
- * that their files are looked up at once, after which others may go first, too.
+ * So many that their restore takes longer than the portion after which others may go first, and so few that
+ * their files are looked up in one step, after which others may go first, too.
  */
 const MANY = 950;
 const BYTES = 60_000;

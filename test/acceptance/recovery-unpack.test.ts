@@ -1,4 +1,4 @@
-/** A recovery point is unpacked by a script that knows nothing of Cloudlet but the page on the format. */
+/** A recovery point is unpacked by a script that knows only the page on the format. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
@@ -17,7 +17,7 @@ before(async () => {
   await user.expect(201, '/api/buckets', { json: { name: 'plain', versioning: true } });
   await user.expect(201, '/api/buckets', { json: { name: 'sealed', versioning: true, encryption: true } });
   for (const bucket of ['plain', 'sealed']) {
-    // More than one piece; nothing but a hole; dense enough to be packed; twice the same name.
+    // More than one piece; only a hole; dense enough to be packed; the same name twice.
     await user.upload(bucket, 'large', randomBytes(2_500_000));
     await user.upload(bucket, 'zeros', Buffer.alloc(3 * 2 ** 20));
     await user.upload(bucket, 'text', Buffer.from('to be or not to be '.repeat(50_000)));
@@ -37,7 +37,7 @@ function unpack(...words: readonly string[]): Promise<{ code: number; out: strin
   });
 }
 
-/** The SHA-256 of each: a failing comparison of bytes would fill the memory with their difference. */
+/** The SHA-256 of each: a failed comparison of bytes would fill the memory with their difference. */
 function sumsBelow(folder: string): Record<string, string> {
   const sums = [...filesBelow(folder)].map(([path, bytes]) => [
     path,
@@ -48,7 +48,7 @@ function sumsBelow(folder: string): Record<string, string> {
 
 function filesBelow(folder: string): Map<string, Buffer> {
   const entries = readdirSync(folder, { recursive: true, withFileTypes: true });
-  // Not the marks that say whose the folders are.
+  // Except the marks that name the owner of the folders.
   const files = entries.filter((entry) => entry.isFile() && entry.name !== '.cloud');
   const paths = files.map((entry) => join(entry.parentPath, entry.name));
   return new Map(paths.sort().map((path) => [relative(folder, path), readFileSync(path)]));

@@ -1,4 +1,4 @@
-/** A bucket of a recovery point, had back with all its versions, locks and settings. */
+/** A bucket of a recovery point, restored with all its versions, locks and settings. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { after, before, test } from 'node:test';
@@ -42,7 +42,7 @@ interface Version {
   readonly lock?: { readonly mode: string; readonly retain_until: string; readonly legal_hold: boolean };
 }
 
-/** Everything of the history but what identifies a version. */
+/** The whole history without the ids of its versions. */
 async function history(bucket: string): Promise<Omit<Version, 'version_id'>[]> {
   const all: Version[] = await user.expect(200, `/api/buckets/${bucket}/files?include_versions=true`);
   return all.map(({ name, etag, created_at, is_delete_marker, is_latest, size, metadata, lock }) => {
@@ -169,7 +169,8 @@ test('locks are not weaker, rules remove nothing, and nobody else gets in', asyn
     const path = pathOf(to_bucket, name);
     assert.equal((await s3.call('DELETE', path, { query, headers })).status, 403, name);
   }
-  // Single objects bring their locks to where there is object lock, and say so where there is none.
+  // Single objects keep their locks in a bucket with object lock, and the answer reports lost locks
+  // elsewhere.
   const one = { point_id, versions: false, prefix: 'retained' };
   const elsewhere = await restore(bucket, { ...one, to_bucket: 'guarded-alone' });
   assert.deepEqual([elsewhere.objects, elsewhere.left_out], [1, []]);

@@ -1,6 +1,6 @@
 /**
- * A cloud with some of everything, in use, is lost and had back from a point that was made meanwhile.
- * `RECOVERY_OBJECTS=10000` makes it as large as it is meant to be: 1 GiB.
+ * A cloud with some of every resource, in use, is lost and restored from a point created meanwhile.
+ * `RECOVERY_OBJECTS=10000` makes it full size: 1 GiB.
  */
 import assert from 'node:assert/strict';
 import { execFile, spawnSync } from 'node:child_process';
@@ -30,7 +30,7 @@ after(async () => {
   await lost.end();
 });
 
-/** Runs `work` for each, some at a time. */
+/** Runs `work` for each, several at a time. */
 async function each<T>(items: readonly T[], work: (item: T, at: number) => Promise<void>): Promise<void> {
   let next = 0;
   const worker = async () => {
@@ -43,7 +43,9 @@ const sumOf = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('
 /** One in ten is 1 MiB, the others are small. */
 const bytesOf = (at: number) => randomBytes(at % 10 === 0 ? 2 ** 20 : 100 + (at % 9) * 1000);
 
-/** Objects in a plain and a sealed bucket, some with two versions, some deleted: sums of all versions. */
+/**
+ * Objects in a plain and a sealed bucket, some with two versions, some deleted: checksums of all versions.
+ */
 async function fillBuckets(): Promise<Map<string, string>> {
   const { user } = lost;
   const sums = new Map<string, string>();
@@ -64,7 +66,7 @@ async function fillBuckets(): Promise<Map<string, string>> {
   return sums;
 }
 
-/** All that is known of all versions but when they were read. */
+/** All members of all versions, except the time of the last read. */
 async function listing(): Promise<unknown[]> {
   const all: unknown[] = [];
   for (const bucket of ['plain', 'sealed']) {
@@ -74,7 +76,7 @@ async function listing(): Promise<unknown[]> {
   return all;
 }
 
-/** A database of each engine there is, to which pairs of rows are written one by one until `stop`. */
+/** A database of each available engine, to which pairs of rows are written one by one until `stop`. */
 async function writtenDatabases() {
   const { components } = await lost.admin.expect(200, '/api/system/status');
   const engines: string[] = components.databases.engines
@@ -102,7 +104,7 @@ async function writtenDatabases() {
   return { paths, stop };
 }
 
-/** Two rows that add up to 0, at once. The first makes the table. */
+/** Two rows that add up to 0, in one step. The first creates the table. */
 async function writePair(engine: string, path: string, n: number): Promise<void> {
   if (engine !== 'mongodb') {
     if (n === 1) await run(lost.user, path, 'CREATE TABLE pairs (n integer, v integer)');
@@ -151,7 +153,7 @@ async function writingMachine() {
   return { vm, ssh };
 }
 
-/** As of one moment: whole pairs, all from the first to some last one. */
+/** As of one moment: complete pairs, all from the first to some last one. */
 async function assertPrefix([engine, path]: [string, string], least: number): Promise<void> {
   await eventually('it is loaded', async () => (await lost.user.expect(200, path)).state === 'ready');
   const [rows, pairs = 0, last, first, sum] = await countPairs(engine, path);

@@ -1,4 +1,4 @@
-/** Two clouds that keep their recovery points in one target: the second is a copy of the first. */
+/** Two clouds with their recovery points in one target: the second is a copy of the first. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { cpSync } from 'node:fs';
@@ -65,7 +65,7 @@ test('the second is refused while the first writes; a silent one completes nothi
 
   const sound = await other.expect(200, `${POINTS}/${made.point_id}/verify?wait=100`, POST);
   assert.equal(sound.state, 'verified');
-  // The first goes on when the other is done, knows what that one made, and frees what itself has left.
+  // The first continues when the other is done, knows the other's points, and frees its own remains.
   const checked = await lost.admin.expect(200, CHECK, POST);
   assert.equal(checked.points, 3);
   const listed: { point_id: string; state: string }[] = await lost.admin.expect(200, POINTS);

@@ -1,4 +1,4 @@
-/** A cloud that is lost, and had back: points, their key, and the restore on an empty directory. */
+/** A cloud that is lost and restored: points, their key, and the restore into an empty directory. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import {
@@ -78,7 +78,7 @@ describe('a cloud with objects, keys and an old version', () => {
   });
   after(() => cloud.end());
 
-  /** All that is known of them but when they were read. */
+  /** All members except the time of the last read. */
   async function versionsOf(owner: CheckedClient): Promise<unknown[]> {
     const listed = await owner.expect(200, '/api/buckets/plain/files?include_versions=true');
     return listed.map((entry: object) => ({ ...entry, last_accessed: null }));

@@ -1,4 +1,4 @@
-/** "What may this key do?": the answer is held against the calls themselves. */
+/** "What may this key do?": the answer is compared with the calls themselves. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { CheckedClient, type Entry } from '../harness/checked-client.ts';
@@ -22,7 +22,7 @@ before(async () => {
 });
 after(() => cloud?.stop());
 
-/** Calls without a body that would end or change what the test needs, and streams that do not end. */
+/** Calls without a body that would end or change something the test needs, and endless streams. */
 const LEFT_OUT: ReadonlySet<string> = new Set([
   'closeAccount',
   'rotateMasterKey',
@@ -32,7 +32,8 @@ const LEFT_OUT: ReadonlySet<string> = new Set([
 const REFUSALS: ReadonlySet<string> = new Set(['scope_required', 'admin_required', 'account_suspended']);
 
 /**
- * Makes every call with nothing right in it but the credential: the code of its refusal for lack of a right.
+ * Sends every call with nothing valid but the credential: returns the code of its refusal for lack of a
+ * permission.
  */
 async function tried(
   client: CheckedClient,
@@ -40,7 +41,8 @@ async function tried(
   sessionId: string,
 ): Promise<string | null> {
   const url = path.replaceAll(/\{\w+\}/g, operation === 'endSession' ? sessionId : 'nothing');
-  // Its refusal comes from its handler, which sees no body that is malformed; whoever may would lose the key.
+  // Its refusal comes from its handler, which sees no malformed body; a caller with the permission would lose
+  // the key.
   const text = operation === 'rotateApiKey' && !allowed ? '{}' : '[';
   const body = method === 'GET' || method === 'DELETE' ? {} : { body: text };
   const headers = { 'content-type': 'application/json' };
@@ -94,7 +96,7 @@ test('of people of each kind, each operation is allowed that is not refused', as
     const { operations } = await admin.expect(200, `${path}/rights`);
     const differing: string[] = [];
     for (const right of operations.filter(({ operation }: Right) => !LEFT_OUT.has(operation))) {
-      // Whoever is suspended calls these as a stranger does.
+      // A suspended caller is treated like an anonymous one here.
       const isPublic = publicOnes.has(right.operation);
       const code = await tried(isPublic ? person.as(undefined) : person, right, session.id);
       if (code !== right.code) differing.push(`${right.operation}: ${right.code}, but ${code}`);

@@ -1,4 +1,7 @@
-/** Rows, documents, prices and spend caps asked for by strangers, with wrong types, and by fifty at once. */
+/**
+ * Rows, documents, prices and spend caps requested by other accounts, with wrong types, and fifty times at
+ * once.
+ */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { CheckedClient } from '../harness/checked-client.ts';
@@ -73,7 +76,7 @@ describe('a stranger', () => {
       ];
       for (const call of calls) await stranger.refused(404, 'database_not_found', call);
       for (const call of calls) assert.equal((await stranger.as(undefined).call(...call)).status, 401);
-      // An administrator's key does not open what another account has, either.
+      // An administrator's key does not give access to another account's data, either.
       for (const call of calls) await admin.refused(404, 'database_not_found', call);
     }
     await unchanged();
@@ -103,7 +106,7 @@ describe('a stranger', () => {
     const terms = `/api/admin/accounts/${ownerId}`;
     await stranger.refused(403, 'admin_required', [`${terms}/spend-cap`]);
     await stranger.refused(403, 'admin_required', [terms, { method: 'PATCH', json: { spend_cap: 0 } }]);
-    // Members that name another account are refused, not followed.
+    // Members that name another account are refused, not used.
     for (const more of [
       { account_id: ownerId },
       { id: ownerId },
@@ -319,7 +322,7 @@ describe('fifty at once', () => {
       return owner.call(`${mongo}/rows/import?table=many`, { body: form(JSON.stringify(documents)) });
     });
     const { 200: done = 0, '400 query_failed': late = 0, ...others } = counts(answers);
-    // Another one made the collection meanwhile.
+    // Another request created the collection meanwhile.
     for (const { body } of answers)
       if (body.code === 'query_failed') assert.equal(body.engine_code, 'NamespaceExists');
     assert.ok(done > 0, JSON.stringify(others));
@@ -355,7 +358,7 @@ describe('fifty at once', () => {
   });
 });
 
-/** Counts those told to come again: too many at once of one account. Fails for all others. */
+/** Counts the calls refused with a retry: too many at once for one account. Fails for all others. */
 function othersOf(found: Readonly<Record<string, number>>): number {
   for (const name of Object.keys(found)) assert.match(name, /^(?:429|503) /);
   return Object.values(found).reduce((sum, one) => sum + one, 0);

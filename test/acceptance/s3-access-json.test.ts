@@ -1,7 +1,4 @@
-/**
- * Who may reach a bucket, and what its lifecycle would remove, over the JSON API: what it says is what S3
- * does.
- */
+/** Who can access a bucket, and what its lifecycle would remove, over the JSON API: the answers match S3. */
 import assert from 'node:assert/strict';
 import { before, describe, test } from 'node:test';
 import { CheckedClient } from '../harness/checked-client.ts';
@@ -56,7 +53,7 @@ async function readers(object: string): Promise<string[]> {
 async function served(key: string): Promise<{ everyone: boolean; account: boolean }> {
   const target = pathOf(BUCKET, key);
   const host = new URL(cloud.data).host;
-  // A header of S3, so that the request is one of it.
+  // A header of S3, so that the request counts as S3.
   const headers = { host, 'x-amz-content-sha256': 'UNSIGNED-PAYLOAD' };
   const open = await transmit(cloud.data, { method: 'GET', target, headers, body: Buffer.alloc(0) });
   const known = await friend.s3.call('GET', target);

@@ -1,4 +1,4 @@
-/** Who may reach a bucket: strangers, nobody in particular, and what policies say of them. */
+/** Who can access a bucket: other accounts, anonymous callers, and policies about them. */
 import assert from 'node:assert/strict';
 import { before, describe, test } from 'node:test';
 import { Client } from '../harness/client.ts';
@@ -96,7 +96,7 @@ describe('a policy', () => {
     assert.match(String(read.headers['content-security-policy']), /^sandbox/);
     assert.equal((await stranger.ok('GET', `/${bucket}/a`)).text, 'bytes of a');
     assertRefused(await get(`/${bucket}/a`, 'response-content-type=text%2Fhtml'), 400, 'InvalidRequest');
-    // Who may not list does not learn what is missing.
+    // A caller that may not list does not learn which names are missing.
     assertRefused(await get(`/${bucket}/missing`), 403, 'AccessDenied');
     assertRefused(await get(`/${bucket}`), 403, 'AccessDenied');
     assertRefused(await anonymously(cloud.data, 'PUT', `/${bucket}/b`, { body: 'x' }), 403, 'AccessDenied');
@@ -176,7 +176,7 @@ describe('a policy', () => {
     const same = { query: 'policy', body: two('a') };
     await s3.refused(400, 'MalformedPolicy', ['PUT', `/${bucket}`, same]);
     await setPolicy(s3, bucket, two(''));
-    // Some editors save it so.
+    // Some editors save it in this form.
     await setPolicy(s3, bucket, `\ufeff${two('').replaceAll(',', ',\r\n')}`);
     JSON.parse((await s3.ok('GET', `/${bucket}`, { query: 'policy' })).text);
     await s3.ok('DELETE', `/${bucket}`, { query: 'policy' });
@@ -329,7 +329,7 @@ describe('attackers', () => {
     }
     const shared = { 'x-amz-acl': 'public-read' };
     await writer.refused(403, 'AccessDenied', ['PUT', `/${bucket}/in/b`, { body: 'x', headers: shared }]);
-    // A key of another account keeps to its limits and scopes too.
+    // The limits and scopes of another account's key apply too.
     await stranger.ok('PUT', '/of-the-stranger');
     const theirs = new S3Client(
       cloud.data,

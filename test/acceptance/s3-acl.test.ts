@@ -1,4 +1,4 @@
-/** Access control lists, and who owns objects. */
+/** Access control lists, and the owners of objects. */
 import assert from 'node:assert/strict';
 import { before, describe, test } from 'node:test';
 import { Client } from '../harness/client.ts';
@@ -116,7 +116,7 @@ describe('lists by name', () => {
     assert.deepEqual(textsOf(shown.text, 'Permission'), ['READ', 'FULL_CONTROL']);
     assert.deepEqual(textsOf(shown.text, 'DisplayName'), [owner.name, owner.name]);
     assert.deepEqual(textsOf((await anonymous('GET', `/${bucket}`)).text, 'Key'), ['a']);
-    // The list of a bucket says nothing of its objects.
+    // The list of a bucket does not apply to its objects.
     assertRefused(await anonymous('GET', `/${bucket}/a`), 403, 'AccessDenied');
     assertRefused(await anonymous('GET', `/${bucket}/missing`), 404, 'NoSuchKey');
     assertRefused(await anonymous('PUT', `/${bucket}/b`), 403, 'AccessDenied');
@@ -161,7 +161,7 @@ describe('grants', () => {
     await owner.s3.refused(400, 'InvalidArgument', [...read(`id="${'f'.repeat(64)}"`)]);
     await owner.s3.refused(400, 'InvalidArgument', [...read('uri="http://example.org"')]);
     await owner.s3.refused(400, 'InvalidArgument', [...read('everyone')]);
-    // The same for an address that has an account and one that has none.
+    // The same for an address with an account and one without.
     const answers: string[] = [];
     for (const address of [third.email, 'no@example.org']) {
       const call = read(`emailAddress="${address}"`);
@@ -205,7 +205,7 @@ describe('grants', () => {
     const give = { query: 'acl', body: list(owner.id, [them, 'READ']) };
     assert.equal((await other.s3.call('PUT', `/${bucket}/a`, give)).status, 200);
     assert.equal(await status('GET', `/${bucket}/a`), 200);
-    // The owner keeps what the list does not say.
+    // The owner keeps permissions that the list does not mention.
     assert.deepEqual(await listOf(`/${bucket}/a`), ['other READ']);
     assert.equal((await owner.s3.ok('GET', `/${bucket}/a`)).text, 'bytes of a');
     assert.equal((await set(`/${bucket}`)).status, 200);

@@ -1,4 +1,4 @@
-/** S3 for clients that reach the port of the API alone. */
+/** S3 for clients that can only reach the port of the API. */
 import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
 import { Client } from '../harness/client.ts';

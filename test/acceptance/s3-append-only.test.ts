@@ -1,4 +1,4 @@
-/** Keys that may only append, tried by who got hold of one: what is stored can be had back afterwards. */
+/** Append-only keys in the hands of an attacker: stored objects can be restored afterwards. */
 import assert from 'node:assert/strict';
 import { before, describe, test } from 'node:test';
 import { CheckedClient } from '../harness/checked-client.ts';
@@ -19,7 +19,7 @@ import {
 let cloud: CloudProcess;
 let owner: CheckedClient;
 let full: S3Client;
-/** The attacker, at both doors. */
+/** The attacker, over both protocols. */
 let s3: S3Client;
 let rest: CheckedClient;
 

@@ -39,7 +39,7 @@ describe('buckets', () => {
     assert.equal((await own.ok('HEAD', '/other')).headers['x-amz-bucket-region'], 'us-east-1');
     assert.equal((await own.ok('DELETE', '/other')).status, 204);
     await own.refused(404, 'NoSuchBucket', ['DELETE', '/other']);
-    // In us-east-1 that is no error.
+    // In us-east-1 this is not an error.
     assert.equal((await own.ok('PUT', '/one-more')).status, 200);
     const elsewhere =
       '<CreateBucketConfiguration><LocationConstraint>eu-west-1</LocationConstraint></CreateBucketConfiguration>';
@@ -344,7 +344,7 @@ describe('objects', () => {
     });
     assert.equal(raw.text.split('<Deleted>').length - 1, 3);
     assert.equal((await s3.call('HEAD', at('odd\uFFFF'))).status, 404);
-    // Those that no key can be are told of, one by one; the others go.
+    // Impossible keys are reported one by one; the others are deleted.
     await put('a', 'x');
     const none = ['nul\u0000', 'nul&#0;', 'half&#xD800;'];
     const some = await s3.ok('POST', `/${bucket}`, { query, body: body(['a', ...none]) });

@@ -1,4 +1,4 @@
-/** Scripts of other origins, as the rules of a bucket allow: preflights, and the headers of answers. */
+/** Scripts of other origins, as allowed by the rules of a bucket: preflights, and the headers of answers. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { Client } from '../harness/client.ts';
@@ -174,7 +174,7 @@ describe('a preflight', () => {
   });
 
   test('reaches the bucket of a presigned URL’s account', async () => {
-    // Its own of that name comes before the one that all others reach.
+    // Its own bucket of that name has priority over the shared one.
     assert.equal((await another.call('/api/buckets', { json: { name: BUCKET } })).status, 201);
     await put(other, config(method('PUT') + origin('https://other.example')));
     const { target } = other.prepare('PUT', pathOf(BUCKET, 'mine'), { presigned: 60 });

@@ -1,4 +1,4 @@
-/** kill -9 in the middle of parts and of completing uploads. */
+/** kill -9 while parts are uploaded and uploads completed. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -33,7 +33,7 @@ after(() => cloud.stop());
 const parts = new Map<string, string[]>();
 const completed = new Set<string>();
 
-/** Uploads parts, and completes every other upload, until the cloud dies. */
+/** Uploads parts, and completes every other upload, until the cloud is killed. */
 async function work(s3: S3Client, name: string): Promise<void> {
   for (let turn = 0; ; turn++) {
     const path = `/crashes/${name}-${turn}`;
@@ -56,7 +56,7 @@ const charged = async () => {
 const objectsOf = async (s3: S3Client) =>
   textsOf((await s3.ok('GET', '/crashes')).text, 'Key').map((key) => `/crashes/${key}`);
 
-/** Names of uploads that were begun, whether their client learned it or not. */
+/** Names of started uploads, whether their client received the answer or not. */
 const openUploads = async (s3: S3Client) =>
   textsOf((await s3.ok('GET', '/crashes', { query: 'uploads' })).text, 'Key');
 

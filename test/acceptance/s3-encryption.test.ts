@@ -30,7 +30,7 @@ after(() => cloud.stop());
 const SSE = 'x-amz-server-side-encryption';
 type Headers = Readonly<Record<string, string>>;
 
-/** The headers of a key of the client. */
+/** The headers of a client's key. */
 function keyHeaders(key: Buffer, side = ''): Headers {
   const name = `x-amz-${side}server-side-encryption-customer-`;
   return {
