@@ -1,4 +1,4 @@
-/** Uploads by HTML form, from Amazon's text on browser-based uploads; and signatures of version 2. */
+/** Uploads by HTML form, according to Amazon's text on browser-based uploads; and signatures of version 2. */
 import assert from 'node:assert/strict';
 import { createHash, createHmac } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
@@ -33,7 +33,7 @@ after(() => cloud.stop());
 
 interface Form {
   readonly fields?: Readonly<Record<string, string>>;
-  /** Conditions beside those for the bucket, the key and `acl`. */
+  /** Conditions in addition to those for the bucket, the key and `acl`. */
   readonly conditions?: readonly unknown[];
   readonly expiration?: string;
   readonly policy?: object;
@@ -47,7 +47,7 @@ interface Form {
 const FILE_NAME = '$\u007bfilename}';
 const hour = () => new Date(Date.now() + 3_600_000).toISOString();
 
-/** The fields of a form that is signed. */
+/** The fields of a signed form. */
 function signedFields({ pair = s3.pair, version = 2, ...form }: Form): Record<string, string> {
   const { fields = {}, conditions = [], expiration = hour() } = form;
   const common = { key: 'form/a', ...fields };

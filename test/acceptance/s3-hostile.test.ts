@@ -1,4 +1,4 @@
-/** What hostile and broken S3 clients send. */
+/** Requests of hostile and broken S3 clients. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -215,7 +215,7 @@ describe('requests', () => {
         { headers: { 'if-modified-since': 'x', range: `bytes=${'9'.repeat(400)}-` } },
       ],
     ] as const) {
-      // What Node's own client cannot percent-decode is signed as it is.
+      // Text that Node's own client cannot percent-decode is signed unchanged.
       const reply = await s3
         .call(method, path, request)
         .catch((error) => ({ status: 400, text: String(error) }));

@@ -1,4 +1,4 @@
-/** The cloud tries an access key at its own S3 endpoint, and says what it found. */
+/** The cloud tests an access key at its own S3 endpoint, and reports the result. */
 import assert from 'node:assert/strict';
 import { createServer, request as forward } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -26,7 +26,7 @@ interface Step {
   readonly message: string;
 }
 
-/** Makes a key and tries it. */
+/** Creates a key and tests it. */
 async function tried(user: CheckedClient, fields: object, json: object = {}) {
   const body = { name: 'k', scopes: ['storage:*'], ...fields };
   const { id } = await user.expect(201, '/api/account/access-keys', { json: body });

@@ -1,6 +1,6 @@
 /**
- * What the tests of S3 share: a client that signs by Amazon's text and sends targets and bodies as they are,
- * since URL parsers tidy up `a//b` and `../x`.
+ * Shared by the tests of S3: a client that signs according to Amazon's text and sends targets and bodies
+ * unchanged, because URL parsers normalize `a//b` and `../x`.
  */
 import assert from 'node:assert/strict';
 import { createHash, createHmac } from 'node:crypto';
@@ -22,7 +22,7 @@ export interface S3Reply {
   readonly text: string;
 }
 
-/** How a body is signed. */
+/** The signing mode of a body. */
 export type Mode = 'hash' | 'unsigned' | 'signed-chunks' | 'signed-trailer' | 'unsigned-trailer';
 
 export interface S3Request {
@@ -38,7 +38,7 @@ export interface S3Request {
   readonly presigned?: number;
 }
 
-/** A signed request as it goes over the wire. */
+/** A signed request as sent. */
 export interface Prepared {
   readonly method: string;
   readonly target: string;
@@ -57,7 +57,7 @@ const sha256 = (text: string | Uint8Array) => createHash('sha256').update(text).
 const hmac = (key: string | Buffer, text: string) => createHmac('sha256', key).update(text).digest();
 const EMPTY = sha256('');
 
-/** Encoded as RFC 3986 says. */
+/** Encoded according to RFC 3986. */
 export function encoded(text: string): string {
   return encodeURIComponent(text).replace(
     /[!'()*]/g,
@@ -90,7 +90,7 @@ function canonicalQuery(query: string): string {
     .join('&');
 }
 
-/** The body in frames; each chunk carries a signature if the mode says so. */
+/** The body in chunks; each carries a signature if the mode requires it. */
 function framed(body: Buffer, { mode, trailers = {} }: S3Request, { key, dateTime, scope, seed }: Signing) {
   const isSigned = mode !== 'unsigned-trailer';
   const pieces: Buffer[] = [];
@@ -117,7 +117,7 @@ function framed(body: Buffer, { mode, trailers = {} }: S3Request, { key, dateTim
   return Buffer.concat(pieces);
 }
 
-/** Headers of a body in frames. */
+/** Headers of a body in chunks. */
 function framing({ mode = 'hash', trailers = {} }: S3Request, body: Buffer): Record<string, string> {
   if (mode === 'hash' || mode === 'unsigned') return {};
   const names = Object.keys(trailers).join(',');
@@ -138,7 +138,7 @@ export class S3Client {
     this.pair = pair;
   }
 
-  /** `path`: encoded, as it is sent. */
+  /** `path`: encoded, as sent. */
   async call(method: string, path: string, request: S3Request = {}): Promise<S3Reply> {
     return transmit(this.base, this.prepare(method, path, request));
   }
@@ -208,7 +208,7 @@ export class S3Client {
   }
 }
 
-/** Sends a request as it is. */
+/** Sends a request unchanged. */
 export async function transmit(base: string, { method, target, headers, body }: Prepared): Promise<S3Reply> {
   const { hostname, port } = new URL(base);
   const request = sendRequest({ hostname, port, method, path: target, headers, setDefaultHeaders: false });
@@ -222,7 +222,7 @@ export async function transmit(base: string, { method, target, headers, body }: 
   return { status: response.statusCode, headers: response.headers, bytes, text: bytes.toString() };
 }
 
-/** An answer of S3 that refuses. */
+/** A refusal by S3. */
 export function assertRefused(reply: S3Reply, status: number, code: string): void {
   const [found] = textsOf(reply.text, 'Code');
   assert.deepEqual([reply.status, found], [status, code], reply.text);
@@ -233,7 +233,7 @@ export function assertRefused(reply: S3Reply, status: number, code: string): voi
 
 const ENTITIES: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"' };
 
-/** The texts of all elements of that name, in order. */
+/** The texts of all elements with that name, in order. */
 export function textsOf(xml: string, name: string): string[] {
   return [...xml.matchAll(new RegExp(`<${name}(?: [^>]*)?>([^<]*)</${name}>`, 'g'))].map(([, text = '']) =>
     text.replace(/&(?:#x([0-9A-F]+)|(\w+));/gi, (_, code: string | undefined, entity: string) =>
@@ -242,14 +242,14 @@ export function textsOf(xml: string, name: string): string[] {
   );
 }
 
-/** The text of the only element of that name. */
+/** The text of the only element with that name. */
 export function textOf(xml: string, name: string): string {
   const found = textsOf(xml, name);
   assert.equal(found.length, 1, `${name} in ${xml}`);
   return found[0] ?? '';
 }
 
-/** The inner XML of all elements of that name that hold others of other names. */
+/** The inner XML of all elements with that name that contain other elements. */
 export function elementsOf(xml: string, name: string): string[] {
   return [...xml.matchAll(new RegExp(`<${name}>(.*?)</${name}>`, 'gs'))].map(([, inner = '']) => inner);
 }
@@ -268,7 +268,7 @@ export async function newKeyPair(
   return body;
 }
 
-/** An account's S3 client, with a key that may do all with its storage. */
+/** An account's S3 client, with a key for all of its storage. */
 export async function newS3(data: string, user: Client): Promise<S3Client> {
   return new S3Client(data, await newKeyPair(user));
 }
@@ -289,7 +289,7 @@ export async function sharedS3() {
 
 let buckets = 0;
 
-/** A bucket made by S3; gives its name. */
+/** A bucket created over S3; returns its name. */
 export async function newS3Bucket(s3: S3Client, versioning?: 'Enabled' | 'Suspended'): Promise<string> {
   const name = `s3-bucket-${++buckets}`;
   await s3.ok('PUT', `/${name}`);
@@ -320,7 +320,7 @@ export const ROW_BYTES = 256;
 export const metadataOf = (name: string) =>
   ROW_BYTES + Buffer.byteLength(name) + 'binary/octet-stream'.length;
 
-/** Begins an upload in parts; gives its id. */
+/** Starts a multipart upload; returns its id. */
 export async function newUpload(s3: S3Client, path: string, request: S3Request = {}): Promise<string> {
   const { text } = await s3.ok('POST', path, { query: 'uploads', ...request });
   return textOf(text, 'UploadId');
@@ -342,7 +342,7 @@ export async function anonymously(
   });
 }
 
-/** A statement of a policy for the bucket and all that is in it. */
+/** A statement of a policy for the bucket and all its objects. */
 export function statement(
   bucket: string,
   more: Readonly<Record<string, unknown>>,

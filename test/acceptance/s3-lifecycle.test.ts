@@ -1,4 +1,4 @@
-/** Lifecycle rules: what S3 clients set, the headers that tell, and that the rules are run. */
+/** Lifecycle rules: set by S3 clients, shown in headers, and run. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { isDeepStrictEqual } from 'node:util';
@@ -79,7 +79,7 @@ describe('the rules of a bucket', () => {
     const { text, headers } = await s3.ok('GET', path, { query });
     for (const each of rules) assert.ok(text.includes(`<Rule>${each}</Rule>`), `${each} in ${text}`);
     assert.equal(headers['x-amz-transition-default-minimum-object-size'], 'all_storage_classes_128K');
-    // Old clients leave out `And`.
+    // Old clients omit `And`.
     const bare = rule('bare', days(1), `<Filter><Prefix>a/</Prefix>${tag}</Filter>`);
     await put(bucket, bare);
     const said = bare.replace('<Filter>', '<Filter><And>').replace('</Filter>', '</And></Filter>');
@@ -232,7 +232,7 @@ describe('rules are run', () => {
       rule('m', MARKERS, within('m/')),
       rule('l', days(1) + NONCURRENT('<NoncurrentDays>1</NoncurrentDays>'), within('l/')),
     );
-    // Of l/ the marker goes too, once it hides nothing and is a day old.
+    // In l/ the marker is removed too, once it hides nothing and is a day old.
     await becomes(() => versionsOf(bucket), ['c/a!', 'c/a', 'v/a', 'v/a']);
     assert.equal((await s3.ok('GET', pathOf(bucket, 'v/a'))).text, 'x3');
   });

@@ -26,7 +26,7 @@ const byBytes = (a: string, b: string) => Buffer.compare(Buffer.from(a), Buffer.
 const list = async (bucket: string, query: string) => (await s3.ok('GET', `/${bucket}`, { query })).text;
 const prefixesOf = (xml: string) =>
   elementsOf(xml, 'CommonPrefixes').flatMap((inner) => textsOf(inner, 'Prefix'));
-/** As names are written with `encoding-type=url`. */
+/** Names as written with `encoding-type=url`. */
 const urlOf = (name: string) => encoded(name).replaceAll('%2F', '/');
 
 const ODD = [
@@ -131,7 +131,7 @@ describe('a list', () => {
     bucket = await bucketOf(keys);
   });
 
-  /** What a list must show. */
+  /** The expected content of a list. */
   function model(prefix: string, delimiter: string): string[] {
     const entries = new Set<string>();
     for (const key of keys.filter((each) => each.startsWith(prefix))) {

@@ -1,4 +1,4 @@
-/** Object lock: what S3 clients set, and that nothing removes a version that is locked. */
+/** Object lock: set by S3 clients, and no call removes a locked version. */
 import assert from 'node:assert/strict';
 import { before, describe, test } from 'node:test';
 import type { Client } from '../harness/client.ts';
@@ -42,7 +42,7 @@ async function newLockable(): Promise<string> {
   return bucket;
 }
 
-/** Uploads an object; gives its path and the query that names the version. */
+/** Uploads an object; returns its path and the query that names the version. */
 async function newVersion(bucket: string, headers: Record<string, string> = {}, key = 'kept') {
   const path = pathOf(bucket, key);
   const put = await s3.ok('PUT', path, { body: 'kept bytes', headers });

@@ -36,7 +36,7 @@ beforeEach(async () => {
   ({ putPart, completing } = partUploadsTo(s3, path));
 });
 
-/** Bytes that the account is charged for. */
+/** Bytes for which the account is charged. */
 const charged = async (): Promise<number> =>
   (await user.call('/api/billing/quotas')).body.quotas.storage_bytes.used;
 
@@ -264,7 +264,7 @@ describe('an upload', () => {
     const keys = ['a', 'b', 'b', 'b', 'b', 'c'];
     const ids: string[] = [];
     for (const key of keys) ids.push(await newUpload(s3, pathOf(bucket, key)));
-    // One that nothing is left of, of the same millisecond as the third: those have no order.
+    // An aborted one, of the same millisecond as the third: their order is undefined.
     const gone = ids[2]?.replace(/.$/, (end) => (end === '0' ? '1' : '0'));
     const after = await s3.ok('GET', `/${bucket}`, {
       query: `uploads&key-marker=b&upload-id-marker=${gone}`,

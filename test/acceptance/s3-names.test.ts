@@ -1,4 +1,4 @@
-/** Names of buckets: whose a name is, how others address it, and what becomes of it. */
+/** Names of buckets: their owners, how others address them, and their release. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { Client } from '../harness/client.ts';
@@ -39,7 +39,7 @@ test("a name that is held is the first one's for all others, until the bucket is
   await stranger.refused(409, 'BucketAlreadyExists', ['PUT', '/held']);
   assert.equal((await s3.ok('PUT', '/held')).status, 200);
   assert.equal((await other.call('/api/buckets', { json: { name: 'held' } })).status, 201);
-  // Their own bucket comes first for them; for all others the name is still the first one's.
+  // Their own bucket has priority for them; for all others the name is still the first one's.
   assert.deepEqual(textsOf((await stranger.ok('GET', '/held')).text, 'Key'), []);
   await setPolicy(s3, 'held', openRead('held'));
   assert.equal((await get('/held/a')).text, 'the first');
@@ -53,7 +53,7 @@ test("a name that is held is the first one's for all others, until the bucket is
   await stranger.ok('DELETE', '/held');
   await s3.ok('DELETE', '/held/a');
   await s3.ok('DELETE', '/held');
-  // The name rests for who had it.
+  // The name stays reserved for its previous owner.
   await stranger.refused(409, 'BucketAlreadyExists', ['PUT', '/held']);
   await s3.ok('PUT', '/held');
 });
@@ -63,21 +63,21 @@ test('a name that was given up leads nobody to a stranger, and comes back to who
   await s3.ok('PUT', '/given-up');
   await s3.ok('PUT', '/given-up/a', { body: 'x' });
   assert.equal((await owner.call('/api/buckets/given-up?force=true', { method: 'DELETE' })).status, 200);
-  // A stranger gets a bucket of that name, and not what others send to the name.
+  // Another account gets a bucket with that name, but not the requests that others send to the name.
   assert.equal((await other.call('/api/buckets', { json })).status, 201);
   const everyone = statement('given-up', { Action: ['s3:PutObject', 's3:GetObject', 's3:ListBucket'] });
   await setPolicy(stranger, 'given-up', policy(everyone));
   await s3.refused(404, 'NoSuchBucket', ['PUT', '/given-up/secret', { body: 'for the former bucket' }]);
   assertRefused(await get('/given-up/secret'), 404, 'NoSuchBucket');
   assert.deepEqual(textsOf((await stranger.ok('GET', '/given-up')).text, 'Key'), []);
-  // Taken back at once by who had it, over either door; then it leads there again.
+  // Taken back immediately by its previous owner, over either protocol; then it leads there again.
   assert.equal((await owner.call('/api/buckets', { json })).status, 201);
   await s3.ok('PUT', '/given-up/a', { body: 'back' });
   await setPolicy(s3, 'given-up', openRead('given-up'));
   assert.equal((await get('/given-up/a')).text, 'back');
   await stranger.ok('DELETE', '/given-up');
   await stranger.refused(409, 'BucketAlreadyExists', ['PUT', '/given-up']);
-  // A bucket that never had the name for others leaves nothing to rest.
+  // A bucket whose name others never used reserves nothing.
   await s3.ok('DELETE', '/given-up/a');
   await s3.ok('DELETE', '/given-up');
   await stranger.refused(409, 'BucketAlreadyExists', ['PUT', '/given-up']);

@@ -1,4 +1,4 @@
-/** An account that takes all it can get, beside one that works; and buckets in the name of the host. */
+/** An account that uses everything it can get, beside one that works; and buckets in the host name. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
@@ -33,7 +33,7 @@ const deletion = (count: number) =>
 test('a policy that takes long to evaluate refuses its own bucket, and holds up nobody', async () => {
   const path = pathOf('attacker', 'a'.repeat(1000));
   await attacker.ok('PUT', path, { body: 'x' });
-  // Without a bound it takes seconds of the event loop for each request.
+  // Without a limit it takes seconds of the event loop for each request.
   const agent = 'a'.repeat(12_000);
   const likes = ['', 'a'].map((more) => `*?${'a'.repeat(6000)}${more}b*`);
   const statement = {

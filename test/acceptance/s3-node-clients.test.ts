@@ -1,6 +1,4 @@
-/**
- * Clients that JavaScript programs use, with their defaults: checksums in trailers, streams in parts, forms.
- */
+/** Clients of JavaScript programs, with their defaults: checksums in trailers, streams in parts, forms. */
 import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
 import { Readable } from 'node:stream';
@@ -25,7 +23,7 @@ before(async () => {
   pair = await newKeyPair(await new Client(cloud.api).newUser());
 });
 
-/** In pieces of odd lengths, as files and pipes give them. */
+/** In pieces of odd lengths, as from files and pipes. */
 function streamOf(bytes: Buffer): Readable {
   const step = 100_003;
   const pieces = Array.from({ length: Math.ceil(bytes.length / step) }, (_, at) =>
@@ -109,12 +107,12 @@ describe('@aws-sdk/client-s3 with lib-storage', () => {
     upload.on('httpUploadProgress', () => void upload.abort());
     await assert.rejects(upload.done(), { name: 'AbortError' });
     endless.destroy();
-    // What was on its way when the client gave up arrives a little later.
+    // Requests in transit when the client gave up arrive a little later.
     const open = async () => (await s3.send(new aws.ListMultipartUploadsCommand({ Bucket }))).Uploads ?? [];
     await eventually('no upload is left', async () => {
       for (const { UploadId } of await open())
         await s3.send(new aws.AbortMultipartUploadCommand({ Bucket, Key, UploadId })).catch((error) => {
-          // The client's own is under way.
+          // The client's own upload is in progress.
           if (error.name !== 'NoSuchUpload') throw error;
         });
       return (await open()).length === 0;

@@ -1,4 +1,4 @@
-/** Every operation of S3, for the test that walks them; a test beside the server's list compares the two. */
+/** Every operation of S3, for the test that tries each; a test beside the server's list compares the two. */
 
 export interface Operation {
   readonly method: string;
@@ -7,7 +7,7 @@ export interface Operation {
   readonly header?: string;
 }
 
-/** Settings of a bucket that answer that there are none. */
+/** Settings of a bucket whose default answer is that there are none. */
 const ABSENT = [
   'accelerate',
   'analytics',
@@ -95,7 +95,7 @@ const OFFERED: Readonly<Record<string, Operation>> = {
   DeleteBucket: { method: 'DELETE', level: 'bucket' },
 };
 
-/** Operations that a key that may only append is let through to. */
+/** Operations allowed to an append-only key. */
 export const APPENDS: readonly string[] = [
   'UploadPartCopy',
   'UploadPart',
@@ -136,7 +136,7 @@ export const ADMINISTERS: readonly string[] = [
   'DeleteBucketOwnershipControls',
 ];
 
-/** AWS' actions, where they are not named like the operation. */
+/** AWS' actions, if their names differ from the operation. */
 const ACTIONS: Readonly<Record<string, string>> = {
   CompleteMultipartUpload: 'PutObject',
   CopyObject: 'PutObject',
@@ -187,7 +187,7 @@ const ACTIONS: Readonly<Record<string, string>> = {
 interface NamedOperation extends Operation {
   readonly name: string;
   readonly isRead: boolean;
-  /** As policies say it. */
+  /** As named in policies. */
   readonly action: string;
 }
 

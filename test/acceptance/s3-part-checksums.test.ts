@@ -97,7 +97,7 @@ describe('checksums of parts', () => {
         assert.equal((await s3.ok(method, path, range)).headers['x-amz-checksum-crc32'], undefined);
       }
     }
-    // An object that came whole is its only part.
+    // An object uploaded in one request is its only part.
     const whole = { 'x-amz-checksum-crc32': crc('whole').toString('base64') };
     await s3.ok('PUT', path, { body: 'whole', headers: whole });
     const { headers } = await s3.ok('GET', path, { ...asked, query: 'partNumber=1' });

@@ -1,4 +1,4 @@
-/** Every operation of S3 × everyone who might try it. */
+/** Every operation of S3 × every kind of caller. */
 import assert from 'node:assert/strict';
 import { before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -80,7 +80,7 @@ interface Place {
   readonly key?: string;
 }
 
-/** A request for an operation, as it would do something were it permitted. */
+/** A request for an operation that would have an effect if it were permitted. */
 function requestFor(
   { name, method, level, query = [], header }: (typeof OPERATIONS)[number],
   { bucket = BUCKET, key = KEY }: Place = {},
@@ -102,7 +102,7 @@ function requestFor(
   ];
 }
 
-/** Those that a policy of the bucket can speak of. */
+/** Operations that a policy of the bucket can name. */
 const inBucket = ({ level, name }: (typeof OPERATIONS)[number]) =>
   level !== 'service' && name !== 'CreateBucket';
 
@@ -114,7 +114,7 @@ function assertDenied(name: string, reply: S3Reply, code = 'AccessDenied'): void
   else assertRefused(reply, status, code);
 }
 
-/** Nothing was changed by those who may not. */
+/** Nothing was changed by callers without permission. */
 async function assertUntouched(): Promise<void> {
   for (const bucket of [BUCKET, OTHER]) {
     const listed = await full.ok('GET', `/${bucket}`, { query: 'versions' });

@@ -1,4 +1,4 @@
-/** What is kept from the public, and what strangers may lock. */
+/** Blocking public access, and locks by other accounts. */
 import assert from 'node:assert/strict';
 import { before, describe, test } from 'node:test';
 import { Client } from '../harness/client.ts';

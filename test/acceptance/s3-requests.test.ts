@@ -1,4 +1,7 @@
-/** What requests to S3 must say, by Amazon's reference of each operation: headers, parameters, documents. */
+/**
+ * Required parts of S3 requests, according to Amazon's reference of each operation: headers, parameters,
+ * documents.
+ */
 import assert from 'node:assert/strict';
 import { before, beforeEach, describe, test } from 'node:test';
 import { Client } from '../harness/client.ts';

@@ -1,4 +1,4 @@
-/** Settings of buckets and uploads in progress, as the console reads and changes them: one truth with S3. */
+/** Settings of buckets and uploads in progress, as read and changed by the console: consistent with S3. */
 import assert from 'node:assert/strict';
 import { before, describe, test } from 'node:test';
 import { CheckedClient } from '../harness/checked-client.ts';
@@ -33,7 +33,7 @@ before(async () => {
 
 const change = (json: object) => [SETTINGS, { method: 'PATCH', json }] as const;
 
-/** A client with a key of such scopes. */
+/** A client with a key with these scopes. */
 async function keyWith(scopes: readonly string[], more: object = {}): Promise<CheckedClient> {
   const { api_key } = (await newKeyPair(owner, { scopes, ...more })) as unknown as { api_key: string };
   return owner.as(api_key);
@@ -110,7 +110,7 @@ describe('settings', () => {
     for (const json of [
       { acl: [{ permission: 'READ' }] },
       { acl: [{ account, group: 'all', permission: 'READ' }] },
-      // By an e-mail address everybody could ask who has it.
+      // Grants by an e-mail address would reveal who has it.
       { acl: [{ account: email, permission: 'READ' }] },
       { acl: [{ account: 'nobody@example.org', permission: 'READ' }] },
       { acl: [{ account: '0', permission: 'READ' }] },

@@ -1,4 +1,4 @@
-/** Settings of buckets that S3 clients make. */
+/** Settings of buckets changed by S3 clients. */
 import assert from 'node:assert/strict';
 import { before, describe, test } from 'node:test';
 import { type S3Client, sharedS3, textsOf } from './s3-kit.ts';

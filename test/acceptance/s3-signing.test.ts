@@ -1,4 +1,4 @@
-/** Requests of S3 that are signed wrongly in any way are refused and store nothing. */
+/** S3 requests with any error in their signature are refused and store nothing. */
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { before, describe, test } from 'node:test';
@@ -61,7 +61,7 @@ const withHeaders = (prepared: Prepared, headers: Record<string, string>): Prepa
   headers: { ...prepared.headers, ...headers },
 });
 
-/** Every wrong that can be done to a request in that mode. */
+/** Every possible error in a request in that mode. */
 function wrongs(mode: Mode): Record<string, () => Prepared> {
   const good = () => inMode(mode);
   const wrongSecret = new S3Client(s3.base, { ...s3.pair, secret_access_key: 'w'.repeat(40) });
@@ -204,7 +204,7 @@ describe('the query of a presigned request', () => {
     links = await newS3Bucket(s3);
   });
   const assertNotStored = () => s3.refused(404, 'NoSuchKey', ['GET', pathOf(links, 'never')]);
-  /** As signers that move headers into the query write them. */
+  /** As written by signers that move headers into the query. */
   const hoisted = (headers: Readonly<Record<string, string>>) =>
     Object.entries(headers)
       .map(([name, value]) => `${encoded(name)}=${encoded(value)}`)
@@ -270,7 +270,7 @@ describe('the query of a presigned request', () => {
     const joined = await s3.ok('GET', pathOf(links, 'parts'));
     assert.deepEqual([joined.text, joined.headers['x-amz-meta-in']], ['lin', 'parts']);
 
-    // Only a link's query counts: the copy is refused, not done as something else.
+    // Only a link's query counts: the copy is refused, not treated as another operation.
     const inHeaderMode = await s3.call('PUT', pathOf(links, 'never'), { query: hoisted(from) });
     assert.deepEqual(codeOf(inHeaderMode), [400, 'InvalidRequest']);
     await assertNotStored();

@@ -1,4 +1,4 @@
-/** Versions as S3 clients see them, and as both doors see them. */
+/** Versions as seen by S3 clients, and over both protocols. */
 import assert from 'node:assert/strict';
 import { before, beforeEach, describe, test } from 'node:test';
 import type { Client } from '../harness/client.ts';
@@ -186,7 +186,7 @@ describe('a bucket is emptied page by page, each page deleted before the next', 
     const { text } = await s3.ok('POST', `/${bucket}`, { query: 'delete', body });
     assert.deepEqual(textsOf(text, 'Code'), [], text);
   };
-  /** Names and versions in the order in which they were listed. */
+  /** Names and versions in the listed order. */
   const empty = async (limit: string) => {
     const seen: string[] = [];
     for (let query = limit, more = true; more; ) {
@@ -339,7 +339,7 @@ function random(seed: number): (below: number) => number {
   };
 }
 
-/** Lists, bytes and counters of both doors say the same. */
+/** Lists, bytes and counters are the same over both protocols. */
 async function assertAgreed(when: string): Promise<void> {
   const { text } = await s3.ok('GET', `/${bucket}`, { query: 'versions' });
   const byS3 = [...text.matchAll(/<(Version|DeleteMarker)><Key>(.*?)<.*?<IsLatest>(.*?)<.*?<\/\1>/g)].map(

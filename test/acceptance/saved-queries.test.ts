@@ -1,4 +1,4 @@
-/** Saved queries over the API: by name, bounded, of one account and database only, and in its export. */
+/** Saved queries over the API: by name, limited, for one account and database only, and in its export. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { CheckedClient } from '../harness/checked-client.ts';

@@ -1,4 +1,4 @@
-/** Strangers install the SDK from the cloud and use it, in JavaScript and in TypeScript. */
+/** An installation of the SDK from the cloud and its use, in JavaScript and in TypeScript. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -20,7 +20,7 @@ before(async () => {
   folder = mkdtempSync(join(tmpdir(), 'cloudlet-client-'));
   writeFileSync(join(folder, 'package.json'), '{"type":"module"}');
   const env = { ...process.env, npm_config_offline: 'true', npm_config_cache: join(folder, 'npm') };
-  // As npm does beforehand with the address itself; offline it would not.
+  // As npm does first with the address itself; offline it would not.
   const served = await fetch(`${cloud.api}/sdk/cloudlet-sdk.tgz`);
   writeFileSync(join(folder, 'cloudlet-sdk.tgz'), Buffer.from(await served.arrayBuffer()));
   execFileSync('npm', ['install', '--silent', './cloudlet-sdk.tgz'], { cwd: folder, env });
@@ -55,7 +55,7 @@ test('it runs where nothing else is installed', async () => {
 
 const OPTIONS = '--noEmit --strict --module nodenext --target es2024 --lib es2024,esnext,dom'.split(' ');
 
-/** The compiler’s complaints about a program in TypeScript. */
+/** The compiler’s errors for a TypeScript program. */
 function check(code: string): string {
   writeFileSync(join(folder, 'use.ts'), `import { createCloud } from 'cloudlet-sdk';\n${code}\n`);
   try {

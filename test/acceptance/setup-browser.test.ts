@@ -1,4 +1,4 @@
-/** The set-up page as a person meets it, in a real browser. */
+/** The set-up page for a person, in a real browser. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -19,7 +19,7 @@ let cloud: CloudProcess;
 let browser: Browser;
 let context: BrowserContext;
 let page: Page;
-/** What the browser complained of: a script or style that the policy blocks, an exception. */
+/** Errors reported by the browser: a script or style blocked by the policy, or an exception. */
 const complaints: string[] = [];
 before(async () => {
   if (skip) return;
@@ -30,7 +30,7 @@ before(async () => {
   page = await context.newPage();
   page.on('pageerror', (error) => complaints.push(String(error)));
   page.on('console', (said) => {
-    // Answers of 4xx are said there too.
+    // Responses of 4xx are reported there too.
     const isRefusal = said.text().startsWith('Failed to load resource');
     if (said.type() === 'error' && !isRefusal) complaints.push(said.text());
   });
@@ -56,7 +56,7 @@ async function submit(): Promise<number> {
   return response.status();
 }
 
-/** The page says that the link is no good, before anything could be filled in. */
+/** The page reports that the link is not valid, before any input is possible. */
 async function isEnded(url: string): Promise<boolean> {
   await page.goto(url);
   return (await page.locator('form').count()) === 0 && /does not work/.test(await textOf('h1'));

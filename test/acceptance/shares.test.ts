@@ -1,4 +1,4 @@
-/** Shared links: what their owners see and end, and what visitors without an account get. */
+/** Shared links: listing and revoking by their owners, and access for visitors without an account. */
 import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -33,7 +33,7 @@ const share = async (name: string, more: object = {}, who = user): Promise<Share
   madeOf(await who.call('/api/shares', { json: { bucket, name, ...more } }));
 const list = async (who = user): Promise<Share[]> => bodyOf(await who.call('/api/shares'));
 
-/** A call by someone who has nothing but the address. */
+/** A call by someone who has only the address. */
 function visit(
   url: string,
   init: { method?: string; headers?: Record<string, string> } = {},

@@ -1,4 +1,4 @@
-/** What a start prints: to a person at a terminal, and to whatever keeps it. */
+/** The output of a start: on a terminal, and elsewhere. */
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -29,7 +29,7 @@ async function withCloud(
   }
 }
 
-/** As a person copies it, who is somewhere else. */
+/** As copied by a person on another computer. */
 function runPrinted(cloud: CloudProcess, verb: string): string {
   const line = cloud.output.split('\n').find((candidate) => candidate.includes(verb)) ?? '';
   const command = line.slice(line.search(/\S*bin\/cloudlet/)).trim();

@@ -1,4 +1,4 @@
-/** A cloud that runs as root takes the processor before others. */
+/** A cloud that runs as root gets the processor before others. */
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { getPriority } from 'node:os';
@@ -27,7 +27,7 @@ test('the threads that answers wait for come first, the others are as usual', { 
   try {
     await eventually('it comes first', () => getPriority(cloud.pid) === -10);
     const threads = threadsOf(cloud.pid);
-    // PostgreSQL writes without a thread of ours.
+    // PostgreSQL writes without one of our threads.
     assert.equal(threads.get('metadata') ?? -10, -10);
     assert.equal(threads.get('libuv-worker'), 0, 'passwords are hashed there');
   } finally {

@@ -1,4 +1,4 @@
-/** Who started Cloudlet can end it: through npm, by Ctrl+C, by closing the terminal. */
+/** The process that started Cloudlet can end it: through npm, with Ctrl+C, by closing the terminal. */
 import assert from 'node:assert/strict';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -31,14 +31,14 @@ function answers(cloud: CloudProcess): Promise<boolean> {
   );
 }
 
-/** Nothing of the server is left, and it took its leave: only then does SQLite remove its log. */
+/** No process of the server is left, and it stopped in order: only then does SQLite remove its log. */
 async function endsInOrder(cloud: CloudProcess): Promise<void> {
   await eventually('the server ends', () => serversOf(cloud).length === 0);
   assert.equal(await answers(cloud), false);
   assert.equal(existsSync(join(cloud.dataDir, 'metadata.db-wal')), false);
 }
 
-/** The processes of this cloud's server, whoever their parent is by now. */
+/** The processes of this cloud's server, whatever their current parent. */
 function serversOf(cloud: CloudProcess): number[] {
   const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
   return pids.map(Number).filter((pid) => {

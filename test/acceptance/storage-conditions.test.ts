@@ -1,4 +1,7 @@
-/** `If-Match` and `If-None-Match` of what changes an object: of those who mean the same, one succeeds. */
+/**
+ * `If-Match` and `If-None-Match` of calls that change an object: of concurrent ones with the same condition,
+ * one succeeds.
+ */
 import assert from 'node:assert/strict';
 import { before, describe, test } from 'node:test';
 import { type Answer, Client } from '../harness/client.ts';

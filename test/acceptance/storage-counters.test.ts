@@ -38,7 +38,7 @@ interface Known {
   readonly versions: Version[];
 }
 
-/** What the bucket must hold, by the words of the contract. */
+/** The expected content of the bucket, according to the contract. */
 class Model {
   readonly versioning: boolean;
   readonly objects = new Map<string, Known>();
@@ -82,7 +82,7 @@ class Model {
   }
 }
 
-/** The four counters, summed up from a listing. */
+/** The four counters, computed from a listing. */
 function sums(entries: Answer['body'][]): unknown {
   const live = entries.filter((entry) => entry.is_latest && !entry.is_delete_marker);
   const all = entries.filter((entry) => !entry.is_delete_marker);
@@ -145,7 +145,7 @@ for (const versioning of [false, true]) {
   });
 }
 
-/** Any step on any bucket; refusals are part of the game. */
+/** Any step on any bucket; refusals are expected. */
 async function tryStep(bucket: string, step: Step): Promise<void> {
   if (step.kind === 'toggle') {
     const json = { versioning: step.versioning };

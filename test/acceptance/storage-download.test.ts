@@ -9,7 +9,7 @@ import { assertProblem, bodyOf, fieldPart, filePart, newBucket, rawForm, sendRaw
 let cloud: CloudProcess;
 let user: Client;
 let bucket: string;
-/** Kept in the row, in one blob, and in one of many chunks, encrypted or not. */
+/** Stored in the row, in one blob, and in one of many chunks, encrypted or not. */
 const kept: { kind: string; path: string; etag: string; bytes: Buffer }[] = [];
 before(async () => {
   cloud = await sharedCloud();
@@ -226,7 +226,7 @@ for (const [name, wanted] of Object.entries(DISPOSITIONS)) {
     if (name.startsWith("é'"))
       assert.match(said, /filename\*=UTF-8''%C3%A9%27%28%2A%29\.txt; filename="_'\(.\)\.txt"$/);
     else assert.equal(said, wanted);
-    // What a client does that cuts the header there (specification §4).
+    // The behaviour of a client that truncates the header there (specification §4).
     assert.ok((said.split('filename=')[1] ?? '').replaceAll('"', '').endsWith(name.slice(-4)));
   });
 }
@@ -283,7 +283,7 @@ test('a page opens a download by ticket; the cookie of its session alone opens n
   const ticketFor = async (of: string) =>
     (await anyone.call('/api/account/tickets', { json: { path: of }, headers: session })).body;
   const { url, ticket } = await ticketFor(path);
-  // The navigation, with the cookie that the browser sends, and its continuation.
+  // The navigation, with the cookie sent by the browser, and its continuation.
   assert.equal((await open(url, { cookie: session.cookie })).body, 'by ticket');
   const rest = await open(url, { range: 'bytes=3-' });
   assert.deepEqual([rest.status, rest.body], [206, 'ticket']);
@@ -296,7 +296,7 @@ test('a page opens a download by ticket; the cookie of its session alone opens n
     assertProblem(await open(other), 401, 'missing_api_key');
   const zip = await ticketFor('/api/buckets/session/archive');
   assert.equal((await open(zip.url)).status, 200);
-  // Another account's object is not there for it, and a path elsewhere gets none.
+  // Another account's object does not exist for this account, and a path elsewhere gets none.
   const foreign = bodyOf(await user.upload(await newBucket(user), 'b', 'not theirs')).object_id;
   assertProblem(
     await open((await ticketFor(`/api/storage/${foreign}/download`)).url),

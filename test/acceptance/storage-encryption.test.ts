@@ -23,7 +23,7 @@ function filesWith(marker: string): string[] {
     .filter((path) => readFileSync(path).includes(marker));
 }
 
-/** `size` random bytes, with the marker at the front, at the end and between. */
+/** `size` random bytes, with the marker at the start, at the end and between. */
 function contentWith(marker: string, size: number): Buffer {
   const content = randomBytes(size);
   for (let at = 0; at + marker.length <= size; at += Math.max(1000, size / 20) | 0) content.write(marker, at);

@@ -1,4 +1,4 @@
-/** What the storage tests share: buckets, hand-written forms, and problems checked in full. */
+/** Shared by the tests of storage: buckets, hand-written forms, and problems checked in full. */
 import assert from 'node:assert/strict';
 import type { Answer, Client } from '../harness/client.ts';
 
@@ -26,7 +26,7 @@ export async function listOf(user: Client, bucket: string, query = ''): Promise<
   return bodyOf(await user.call(`/api/buckets/${bucket}/files${query}`));
 }
 
-/** Contract §2: the status, the code, and every member that any problem has. */
+/** Contract §2: the status, the code, and every member that problems have. */
 export function assertProblem({ status, headers, body }: Answer, wanted: number, code: string): void {
   assert.deepEqual([status, body.code], [wanted, code], JSON.stringify(body));
   assert.match(headers.get('content-type') ?? '', /^application\/problem\+json/);
@@ -42,18 +42,18 @@ export function assertProblem({ status, headers, body }: Answer, wanted: number,
 
 export const BOUNDARY = 'hand-written-boundary';
 
-/** A form field, as it stands on the wire. */
+/** A form field, as sent. */
 export function fieldPart(name: string, value: string): string {
   return `Content-Disposition: form-data; name="${name}"\r\n\r\n${value}`;
 }
 
-/** A file part, as it stands on the wire. */
+/** A file part, as sent. */
 export function filePart(content: string, fileName = 'file.bin', type = 'application/octet-stream'): string {
   const disposition = `Content-Disposition: form-data; name="file"; filename="${fileName}"`;
   return `${disposition}\r\nContent-Type: ${type}\r\n\r\n${content}`;
 }
 
-/** The whole form of parts in this order. */
+/** The complete form with parts in this order. */
 export function rawForm(...parts: string[]): string {
   return `${parts.map((part) => `--${BOUNDARY}\r\n${part}\r\n`).join('')}--${BOUNDARY}--\r\n`;
 }

@@ -21,7 +21,7 @@ const put = async (content: string | Uint8Array, name = 'linked.txt', target = b
 const linkTo = async (id: string, query = '') =>
   bodyOf(await user.call(`/api/storage/${id}/cdn-url${query}`)) as { cdn_url: string; expires_at: string };
 
-/** A call by someone who has nothing but the address. */
+/** A call by someone who has only the address. */
 function visit(
   url: string | URL,
   init: { method?: string; headers?: Record<string, string> } = {},
@@ -30,7 +30,7 @@ function visit(
   return new Client(origin).call(href.slice(origin.length), init);
 }
 
-/** The same link with one part of its query changed; null takes it away. */
+/** The same link with one part of its query changed; null removes it. */
 function changed(link: string, name: string, value: string | null): URL {
   const url = new URL(link);
   if (value === null) url.searchParams.delete(name);
@@ -38,7 +38,7 @@ function changed(link: string, name: string, value: string | null): URL {
   return url;
 }
 
-/** The link on the API's own origin, as the download address takes it. */
+/** The link on the API's own origin, as accepted by the download address. */
 function onApi(link: string, id: string): URL {
   return new URL(`/api/storage/${id}/download${new URL(link).search}`, cloud.api);
 }
@@ -250,7 +250,7 @@ test('while its owner is suspended a link is 404 on both origins, and works agai
   );
   const urls = links.flatMap(({ cdn_url }) => [cdn_url, onApi(cdn_url, object_id)]);
   const path = `/api/admin/accounts/${account.id}`;
-  // Twice: what was served once must not be served from memory.
+  // Twice: a content served once must not be served from memory.
   for (let round = 0; round < 2; round++) {
     for (const url of urls) assert.equal(bodyOf(await visit(url)), 'theirs');
     bodyOf(await admin.call(`${path}/suspend`, { json: { reason: 'test' } }));
@@ -263,7 +263,7 @@ test('while its owner is suspended a link is 404 on both origins, and works agai
   for (const url of urls) assert.equal(bodyOf(await visit(url)), 'theirs');
 });
 
-/** A further key of the account. */
+/** An additional key of the account. */
 async function newKey(fields: object = {}): Promise<{ id: string; key: Client; expires_at: string | null }> {
   const json = { name: 'k', scopes: ['storage:read'], ...fields };
   const { status, body } = await user.call('/api/account/access-keys', { json });

@@ -9,7 +9,7 @@ import { assertProblem, bodyOf, listOf, newBucket, TIME } from './storage-kit.ts
 let cloud: CloudProcess;
 let user: Client;
 before(async () => {
-  // 2,500 uploads in one go are more than the default limit of 2,000 in 10 seconds lets through.
+  // 2,500 uploads at once are more than the default limit of 2,000 in 10 seconds.
   cloud = await sharedCloud();
   user = await new Client(cloud.api).newUser();
 });
@@ -25,7 +25,7 @@ async function fill(bucket: string, names: readonly string[]): Promise<void> {
   await Promise.all(Array.from({ length: 16 }, work));
 }
 
-/** Follows the Link headers; every page but the last is full. */
+/** Follows the Link headers; every page except the last is full. */
 async function walk(bucket: string, query: string, limit: number): Promise<Answer['body'][]> {
   const found: Answer['body'][] = [];
   let path: string | undefined = `/api/buckets/${bucket}/files?limit=${limit}${query}`;

@@ -23,7 +23,7 @@ before(async () => {
   user = await new Client(cloud.api).newUser();
 });
 
-/** How the object arrives: its name in the field `name`, byte for byte. */
+/** The stored object: its name in the field `name`, byte for byte. */
 const named = (bucket: string, name: string) =>
   sendRaw(user, bucket, rawForm(fieldPart('name', name), filePart('the bytes', 'other.bin')));
 
