@@ -1,4 +1,4 @@
-/** The operations of storage, for the test of every permission, each with a body that it would accept. */
+/** The operations of storage, for the test of every permission, each with an accepted body. */
 export const STORAGE_OPERATIONS = {
   createBucket: { json: { name: 'a-new-bucket' } },
   listBuckets: {},

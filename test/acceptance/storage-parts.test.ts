@@ -1,4 +1,4 @@
-/** Uploads in parts over REST: they go on where they broke off, and become one object or none. */
+/** Multipart uploads over REST: they continue after an interruption, and become one object or none. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { after, test } from 'node:test';

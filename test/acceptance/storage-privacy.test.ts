@@ -48,10 +48,10 @@ const OBJECT_CALLS: Record<string, Call> = {
   'delete of a version': (caller, id) => caller.call(`/api/storage/${id}${version()}`, { method: 'DELETE' }),
 };
 
-/** The caller's rate; nothing of the resource. */
+/** The caller's rate limit; nothing about the resource. */
 const OF_THE_CALL = /^(x-)?ratelimit/;
 
-/** Everything the caller gets to see, but for what differs in any two answers. */
+/** Everything visible to the caller, except parts that differ in any two answers. */
 function seen({ status, headers, body }: Answer, name: string): unknown {
   const names = [...headers.keys()].filter((header) => !OF_THE_CALL.test(header));
   const text = JSON.stringify(body)
@@ -74,7 +74,7 @@ for (const [kind, call] of Object.entries(BUCKET_CALLS)) {
 
 for (const [kind, call] of Object.entries(OBJECT_CALLS)) {
   test(`someone else's object cannot be told from a missing one: ${kind}`, async () => {
-    // Well-formed, and of the same time.
+    // Well-formed, and created at the same time.
     const missing = `${object.object_id.slice(0, -4)}${object.object_id.endsWith('0000') ? '1111' : '0000'}`;
     for (const caller of [other, owner.as(ADMIN_KEY)]) {
       const theirs = await call(caller, object.object_id);

@@ -99,7 +99,7 @@ for (const size of [100, 200_000]) {
     const first = await send(bucket, key, form);
     assert.equal(first.status, 200);
     assert.deepEqual(same(await send(bucket, key, form)), same(first));
-    // A client makes a new boundary for each try.
+    // A client uses a new boundary for each attempt.
     const again = form.replaceAll(BOUNDARY, 'another-boundary');
     assert.deepEqual(same(await send(bucket, key, again)), same(first));
     assert.equal((await versionsIn(bucket)).length, 1);
@@ -161,7 +161,7 @@ test('an upload that broke off does not use up its key', async () => {
   assert.equal((await versionsIn(bucket)).length, 1);
 });
 
-/** Fifty at once: one effect, and every answer that is no 409 is the same. */
+/** Fifty at once: one effect, and every answer other than 409 is the same. */
 function assertOne(answers: readonly Answer[], status: number): void {
   const done = answers.filter((answer) => answer.status === status);
   assert.ok(done.length >= 1);

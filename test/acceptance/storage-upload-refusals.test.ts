@@ -220,7 +220,7 @@ test('a client that goes away in the middle leaves nothing behind', async () => 
     socket.end().destroy();
     await closed;
   };
-  // Neither brings enough for a file to be begun.
+  // Neither contains enough to start a file.
   for (const sent of [200, 20_000]) await vanish(sent, async () => {});
   await vanish(200_000, () => eventually('there is a file', () => blobs().length > before.length));
   await eventually('the file is gone', () => blobs().length === before.length);

@@ -21,7 +21,7 @@ const remove = async (id: string, query = '') =>
   bodyOf(await user.call(`/api/storage/${id}${query}`, { method: 'DELETE' }));
 const versions = () => listOf(user, bucket, '?include_versions=true');
 const text = async (id: string, query = '') => (await user.download(id, query)).toString();
-/** What an object's record and the pages after it answer. */
+/** The answer for an object's record, and for the following pages. */
 async function pagesOf(first: string): Promise<Answer['body'][]> {
   const pages: Answer['body'][] = [];
   for (let path: string | undefined = first; path !== undefined; ) {
@@ -321,7 +321,7 @@ test('other metadata and another type are a new version of the same bytes', asyn
     ],
   );
   assert.deepEqual(await counters(), [1, 5, 2, 10]);
-  // What is as it should be already makes no version.
+  // Setting an existing value creates no version.
   assert.equal(bodyOf(await patch(id, { metadata: { b: [2] } })).version_id, changed.version_id);
   assert.equal(bodyOf(await patch(id, {})).version_id, changed.version_id);
   assert.equal(bodyOf(await patch(id, { metadata: null })).metadata, null);

@@ -1,4 +1,4 @@
-/** Shared by the tests of tunnels: a client of the WebSocket, and what refuses it. */
+/** Shared by the tests of tunnels: a client of the WebSocket, and its refusals. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
@@ -6,7 +6,7 @@ import { type ClientOptions, createWebSocketStream, WebSocket } from 'ws';
 
 export interface Tunnel {
   readonly socket: WebSocket;
-  /** Bytes that came, as latin-1. */
+  /** Received bytes, as latin-1. */
   text: string;
   /** The other side ended its direction. */
   isEnded: boolean;
@@ -41,7 +41,7 @@ export async function openTunnel(api: string, call: TunnelCall): Promise<Tunnel>
   return tunnel;
 }
 
-/** Status and code of the problem by which the tunnel is refused. */
+/** Status and code of the problem that refuses the tunnel. */
 export async function refusedTunnel(api: string, call: TunnelCall): Promise<[number, string]> {
   const socket = dial(api, call);
   socket.on('error', () => {});
@@ -55,7 +55,7 @@ export async function refusedTunnel(api: string, call: TunnelCall): Promise<[num
   return Promise.race([refused, opened]);
 }
 
-/** A port of this host where each connection goes through its own tunnel. */
+/** A port of this host where each connection gets its own tunnel. */
 export async function listenThrough(api: string, call: TunnelCall): Promise<{ port: number; close(): void }> {
   const server = createServer((client) => {
     const through = createWebSocketStream(dial(api, call));

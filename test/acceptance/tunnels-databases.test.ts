@@ -1,4 +1,4 @@
-/** Tunnels to databases: drivers log in through them, to databases of their account only. */
+/** Tunnels to databases: drivers log in through them, but only to databases of their account. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { MongoClient } from 'mongodb';
@@ -79,7 +79,7 @@ test('PostgreSQL: a tunnel of one account is no way to a database of another', {
 }, async () => {
   const [own, theirs] = [await newDatabase(owner, 'postgresql'), await newDatabase(stranger, 'postgresql')];
   assert.deepEqual(await refused(theirs), [404, 'database_not_found']);
-  // The victim's name and password are known, and lead nowhere through the attacker's own tunnel.
+  // The victim's name and password are known, but do not work through the attacker's own tunnel.
   const { uri, close } = await through(theirs, own);
   await assert.rejects(new Postgresql({ connectionString: uri }).connect());
   close();

@@ -1,4 +1,4 @@
-/** Tunnels to machines: whose port they reach, what they carry, and when they end. */
+/** Tunnels to machines: the reachable ports, the transferred data, and their end. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, before, test } from 'node:test';
@@ -10,7 +10,7 @@ import { openTunnel, refusedTunnel, type Tunnel } from './tunnel-kit.ts';
 import { cannotRunGuests, newVm, removeAll, sshBanner } from './vms-kit.ts';
 
 const skip = cannotRunGuests();
-/** Of the guest, and of none that `ports` lists. */
+/** The guest's port, and none that `ports` lists. */
 const [ECHO, SOURCE, WEB] = [9000, 9001, 8080];
 const GUEST = `#!/bin/sh
 mkdir -p /srv && echo 'a page' >/srv/index.html
@@ -37,7 +37,7 @@ before(async () => {
   await eventually('the programs of the guest', async () => {
     const tunnel = await to(ECHO);
     tunnel.socket.send(Buffer.from('?'));
-    // While nothing listens there it may end before, or never answer.
+    // While no program listens there it may end before, or never answer.
     const isSettled = () => tunnel.text !== '' || tunnel.code !== 0;
     for (let waitedMs = 0; waitedMs < 3000 && !isSettled(); waitedMs += 50) await sleep(50);
     tunnel.socket.terminate();
@@ -69,7 +69,7 @@ function residentBytes(): number {
   return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]) * 1024;
 }
 
-/** Until it has come back whole. */
+/** Until all of it has come back. */
 async function echoed(tunnel: Tunnel, text: string): Promise<void> {
   tunnel.socket.send(Buffer.from(text, 'latin1'));
   await eventually(`${text.length} bytes back`, () => tunnel.text.endsWith(text));
@@ -96,7 +96,7 @@ test('a port that the machine lists is reached as well, and SSH', { skip }, asyn
 test('50 tunnels at once are 50 connections', { skip }, async () => {
   const tunnels: Tunnel[] = [];
   for (let i = 0; i < 50; i++) {
-    // One after the other: the guest's program lets ten wait.
+    // One by one: the guest's program has a backlog of ten.
     tunnels.push(await to(ECHO));
     await echoed(tunnels[i] as Tunnel, `number ${i};`);
   }
@@ -128,7 +128,7 @@ test('no other address and no other port is ever meant', { skip }, async () => {
   for (const id of ['127.0.0.1', 'localhost', 'vm-none', '..%2f..%2fapi', '%00']) {
     assert.deepEqual(await refused(`/api/vms/${id}/tunnel?port=22`), [404, 'vm_not_found'], id);
   }
-  // The cloud listens there on this host; in the guest nobody does.
+  // The cloud listens there on this host, but no program in the guest.
   const tunnel = await to(Number(api));
   tunnel.socket.send(Buffer.from('GET /healthz HTTP/1.0\r\n\r\n'));
   await eventually('its end', () => tunnel.code !== 0 || tunnel.isEnded);

@@ -1,6 +1,6 @@
 /**
- * Random histories of a bucket, each step by REST or by S3, held against a model: both list the same versions
- * and give the same bytes.
+ * Random histories of a bucket, each step over REST or S3, compared with a model: both list the same versions
+ * and return the same bytes.
  */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
@@ -19,7 +19,7 @@ import {
 const NAMES = ['a', 'a/b', 'é +&'];
 
 interface Version {
-  /** As REST gives it. */
+  /** As returned by REST. */
   readonly id: string;
   /** null: a delete marker. */
   readonly content: string | null;
@@ -91,7 +91,7 @@ class History {
     else this.#objects.set(name, versions);
   }
 
-  /** What becomes the newest; without versioning it takes the place of the null version. */
+  /** The new newest version; without versioning it replaces the null version. */
   #place(name: string, id: string, content: string | null): void {
     const isNull = this.#versioning !== 'on';
     const rest = this.#versions(name).filter((version) => !(isNull && version.isNull));
@@ -135,7 +135,7 @@ class History {
     this.#place(name, await this.#newestId(name), source.content);
   }
 
-  /** S3's delete adds a marker wherever versions are or were kept. */
+  /** S3's delete adds a marker wherever versions are or were enabled. */
   async #removeByKey(name: string): Promise<void> {
     await this.#s3.ok('DELETE', pathOf(this.#bucket, name));
     await this.#markRemoved(name);
@@ -155,7 +155,7 @@ class History {
     else this.#place(name, await this.#newestId(name), null);
   }
 
-  /** REST leaves a marker only where something can be restored, and refuses what is deleted already. */
+  /** REST leaves a marker only if something can be restored, and refuses deleted objects. */
   async #removeByRest(name: string): Promise<void> {
     const versions = this.#versions(name);
     if (versions.length === 0) return;
@@ -215,7 +215,7 @@ class History {
     return (await this.#client.call(path)).body;
   }
 
-  /** The newest version by REST, which names versions that S3 calls null. */
+  /** The newest version over REST, which has ids for versions that S3 calls null. */
   async #newestId(name: string): Promise<string> {
     const found = (await this.#restVersions()).find((each) => each.name === name && each.is_latest);
     return found?.version_id ?? assert.fail(`REST lists no ${name}`);
@@ -225,7 +225,7 @@ class History {
     return (await this.#restVersions()).find((each) => each.name === name)?.id ?? assert.fail(`no ${name}`);
   }
 
-  /** Both lists and all bytes. */
+  /** Compares both lists and all bytes. */
   async check(): Promise<void> {
     const expected = [...this.#objects]
       .sort(([a], [b]) => Buffer.compare(Buffer.from(a), Buffer.from(b)))
@@ -269,8 +269,7 @@ class History {
 }
 
 /**
- * Runs `count` histories of at most 20 steps, each in its own bucket. Rejects with the shortest bad
- * one.
+ * Runs `count` histories of at most 20 steps, each in its own bucket. Rejects with the shortest failing one.
  */
 export async function checkHistories(
   { client, s3 }: { readonly client: Client; readonly s3: S3Client },

@@ -1,4 +1,4 @@
-/** What changes is reported at once, to those whose it is and nobody else. */
+/** Changes are reported immediately, to the owner of the resource only. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { WebSocket } from 'ws';
@@ -23,7 +23,7 @@ const POST = { method: 'POST' };
 
 interface Heard {
   readonly socket: WebSocket;
-  /** `vm vm-…`, in the order in which they came. */
+  /** `vm vm-…`, in the order of arrival. */
   readonly things: string[];
   readonly closed: Promise<number>;
 }
@@ -68,7 +68,7 @@ test('machines, databases, operations and the balance are reported to their owne
   await admin.expect(200, `/api/admin/accounts/${id}/credits`, { json: { amount: 1, reason: 'test' } });
   await hears(own, `balance ${id}`);
 
-  // What the stranger would have heard came before this.
+  // Events for the other account would have arrived before this one.
   const foreign = await newDatabase(stranger);
   await hears(others, `database ${foreign}`);
   assert.deepEqual([...new Set(others.things)], [`database ${foreign}`]);

@@ -1,4 +1,4 @@
-/** A machine's address is nobody else's, and the answer says which of its ports really answer. */
+/** A machine's address belongs to it alone, and the answer shows which of its ports really respond. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -12,7 +12,7 @@ import { eventually } from '../harness/waiting.ts';
 import { cannotRunGuests, newVm, removeAll, sshBanner } from './vms-kit.ts';
 
 const skip = cannotRunGuests();
-/** As many as a machine may ask for. */
+/** The maximum number for a machine. */
 const PORTS = Array.from({ length: 16 }, (_, at) => 9000 + at);
 
 interface Port {
@@ -33,7 +33,7 @@ async function open(t: TestContext, options: CloudOptions = {}) {
   return { cloud, user };
 }
 
-/** Runs what follows with at most so many open files. */
+/** Runs the given command with at most this many open files. */
 const withFiles = (count: number) => ['sh', '-c', `ulimit -n ${count} && exec "$0" "$@"`];
 
 const portOf = (vm: { ports: Port[] }, port: number) => vm.ports.find((one) => one.port === port);
@@ -88,11 +88,12 @@ test('a machine that runs says what is open, why the rest is not, and how to rea
   t.after(() => taken.close());
   const running = await user.expect(200, `${vm}/start`, { method: 'POST' });
   assert.deepEqual(portOf(running, 9000), { port: 9000, guest_port: 9000, open: true, reason: null });
-  // Root, where it may place rules, leads connections past that program; others say who answers.
+  // Root, where it may create rules, leads connections past that program; other users see which program
+  // answers.
   const led = portOf(running, 9001)?.open === true;
   if (led) assert.equal(await refused(ip_address, 9001), false);
   else assert.match(portOf(running, 9001)?.reason ?? '', /another program/);
-  // Root has 22, others 2222 only.
+  // Root has 22, others only 2222.
   const option = portOf(running, 22)?.open ? '' : '-p 2222 ';
   assert.equal(running.ssh_command, `ssh ${option}root@${ip_address}`);
   assert.deepEqual((await user.expect(200, vm)).ports, running.ports);
@@ -108,7 +109,7 @@ test('with few files left machines are refused, the API goes on, and they are ma
   const { hostname, port } = new URL(cloud.api);
   const idle: Socket[] = [];
   t.after(() => idle.forEach((socket) => void socket.destroy()));
-  // A connection that rests is closed for new ones, maybe as the next request is sent.
+  // An idle connection is closed for new ones, possibly while the next request is sent.
   const headers = { connection: 'close' };
   const create = { json: { name: 'web', instance_type: 't2.micro' }, headers };
   const refusal = await eventually('the refusal', async () => {

@@ -1,4 +1,7 @@
-/** Machines of other people: an administrator sees, stops and deletes them; those of a closed account go. */
+/**
+ * Machines of other accounts: an administrator lists, stops and deletes them; those of a closed account are
+ * deleted.
+ */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { CheckedClient } from '../harness/checked-client.ts';
@@ -7,10 +10,10 @@ import { eventually } from '../harness/waiting.ts';
 import { cannotRunGuests, guestPids, newVm } from './vms-kit.ts';
 
 const skip = cannotRunGuests();
-/** Six addresses, of a part that the other cloud here does not use. */
+/** Six addresses, in a range that the other cloud here does not use. */
 const SMALL = POOL.replace(/(\d+)\.0\/22$/, (_, third) => `${Number(third) + 3}.0/29`);
 
-/** A closed account is removed at once. */
+/** A closed account is removed immediately. */
 const env = { CLOUDLET_CLOSED_ACCOUNT_DAYS: '0' };
 
 interface Listed {

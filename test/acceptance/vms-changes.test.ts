@@ -1,4 +1,4 @@
-/** Real guests that are renamed, resized, and put back to a snapshot. */
+/** Real guests that are renamed, resized, and restored from a snapshot. */
 import assert from 'node:assert/strict';
 import { execFile, spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -96,7 +96,7 @@ test('a guest that is off is resized, finds more memory and disk, and what it wr
 test('a guest finds its disk as it was when the snapshot was made', { skip }, async () => {
   const made = await user.expect(201, `${vm}/snapshots`, { json: { name: 'kept' } });
   assert.ok(made.size > 2 ** 20, `${made.size} bytes`);
-  // It holds what was written, not 60 GB.
+  // It contains the written data, not 60 GB.
   assert.ok(made.size < 2 ** 30, `${made.size} bytes`);
   await inGuest('rm ~/note; echo other >~/other; sync');
   const snapshot = `${vm}/snapshots/${made.snapshot_id}`;

@@ -1,4 +1,4 @@
-/** By default the users of machines' processes reach nothing of this host, even where QEMU's walls fell. */
+/** By default the users of machines' processes cannot reach this host, even if QEMU's isolation fails. */
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -12,7 +12,7 @@ import { cannotRunGuests, newVm, removeAll, sshBanner } from './vms-kit.ts';
 const skip = cannotRunGuests() || net.cannotMakeNetworks();
 const UID_BASE = 720_000_000;
 const TABLE = `cloudlet_${UID_BASE}`;
-/** A guest's, the test boot's, the one that images are converted under. */
+/** The user of a guest, of the test boot, and of image conversions. */
 const OURS = [0, 1, 2 ** 20 - 1, 2 ** 20, 2 ** 20 + 1, 2 ** 20 + 2].map((at) => UID_BASE + at);
 const NEIGHBOURS = [UID_BASE - 1, UID_BASE + 2 ** 20 + 3];
 const env = { CLOUDLET_VM_UID_BASE: String(UID_BASE) };
@@ -27,7 +27,7 @@ async function reaches(uid: number, host: string, port: string): Promise<boolean
 
 type Endpoint = readonly [host: string, port: string];
 
-/** All connections that one of these users gets to one of these endpoints. Tried at the same time. */
+/** All connections that one of these users gets to one of these endpoints. Tried in parallel. */
 async function openConnections(uids: readonly number[], endpoints: readonly Endpoint[]): Promise<string[]> {
   const tried = uids.flatMap((uid) =>
     endpoints.map(async ([host, port]) =>
@@ -52,7 +52,7 @@ if (net.isInside())
       user = await CheckedClient.open(cloud.api);
       user = user.as((await user.register()).api_key);
       await eventually('the rules', async () => hasRules());
-      // It boots while the walls are tried.
+      // It boots while the isolation is tested.
       path = await newVm(user);
       address = (await user.expect(200, `${path}/start`, { method: 'POST' })).ip_address;
     });

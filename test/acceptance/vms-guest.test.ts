@@ -1,4 +1,4 @@
-/** What a machine of the built-in image is from inside, by SSH, its console and its metrics. */
+/** A machine of the built-in image from inside, with SSH, its console and its metrics. */
 import assert from 'node:assert/strict';
 import { execFile, spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -51,7 +51,7 @@ before(async () => {
     user_data: '#!/bin/sh\necho hello from the script\necho once >>~/runs\n',
   });
   address = (await post('/start')).ip_address;
-  // On a busy host a guest may boot for longer than a connection is kept waiting for it.
+  // On a busy host a guest may boot for longer than a connection waits for it.
   await sshBanner(address);
 });
 
@@ -87,7 +87,7 @@ test('the guest reaches neither this host nor its neighbours', { skip }, async (
   const reach = (host: string, at = port) =>
     `nc -w 3 ${host} ${at} </dev/null >/dev/null && echo reached ${host};`;
   const outside = ['10.0.2.2', '127.0.0.1', '169.254.169.254'];
-  // Its own address at last: what tries is shown to be able to succeed.
+  // Finally its own address: the test shows that the attempts can succeed.
   const { output } = await ssh(`${outside.map((host) => reach(host)).join(' ')} ${reach('10.0.2.15', '22')}`);
   const reached = [...output.matchAll(/^reached (\S+)$/gm)].map(([, host]) => host);
   assert.deepEqual(reached, ['10.0.2.15'], output);

@@ -1,4 +1,4 @@
-/** Guests that do not want to be found, and the largest there is, as their owner sees them. */
+/** Guests that try to hide, and the largest possible one, as seen by their owner. */
 import assert from 'node:assert/strict';
 import { closeSync, openSync, readFileSync, writeSync } from 'node:fs';
 import { after, before, test } from 'node:test';
@@ -36,7 +36,7 @@ const isThere = (pid: number): boolean => {
   }
 };
 
-/** As a guest could that took over its process, whose command line is its own memory. */
+/** Like a guest that took over its process, whose command line is in its own memory. */
 function hideCommandLine(pid: number): void {
   const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');

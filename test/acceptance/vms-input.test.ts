@@ -1,4 +1,4 @@
-/** What may be asked of machines and what not. No guest runs here. */
+/** Valid and invalid requests for machines. No guest runs here. */
 import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
 import { CheckedClient } from '../harness/checked-client.ts';

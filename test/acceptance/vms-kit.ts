@@ -1,4 +1,4 @@
-/** What the tests of virtual machines have in common. */
+/** Shared by the tests of virtual machines. */
 import assert from 'node:assert/strict';
 import { accessSync, existsSync, readdirSync, readFileSync } from 'node:fs';
 import { connect } from 'node:net';
@@ -26,8 +26,8 @@ export async function newVm(user: CheckedClient, more: object = {}): Promise<str
 }
 
 /**
- * For newVm(): an image whose machines run and do nothing, for tests that ask their guest nothing. The boot
- * of a real one takes 5 seconds of a processor.
+ * For newVm(): an image whose machines run but do nothing, for tests that do not use their guest. A real one
+ * takes 5 seconds of a processor to boot.
  */
 export async function idleImage(admin: CheckedClient): Promise<{ readonly image: string }> {
   const { image_id: image } = await upload(admin, helloDisk(), { name: 'idle' });
@@ -35,7 +35,7 @@ export async function idleImage(admin: CheckedClient): Promise<{ readonly image:
   return { image };
 }
 
-/** The first line that comes from there, or null when nothing does. */
+/** The first received line, or null when none arrives. */
 export function firstLine(host: string, port: number): Promise<string | null> {
   return new Promise((resolve) => {
     const socket = connect({ host, port, timeout: 10_000 });

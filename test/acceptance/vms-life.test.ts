@@ -10,11 +10,11 @@ import { cannotRunGuests, firstLine, guestPids, idleImage, newVm, removeAll, ssh
 const skip = cannotRunGuests();
 let cloud: CloudProcess;
 let user: CheckedClient;
-/** The machine of the first test, for the one after it: a boot takes seconds of a processor. */
+/** The machine of the first test, reused by the next one: a boot takes seconds of a processor. */
 let answering = '';
 before(async () => {
   if (skip !== false) return;
-  // A guest on a busy host takes longer to shut down than the default allows.
+  // On a busy host a guest takes longer to shut down than the default allows.
   cloud = await CloudProcess.start({ env: { CLOUDLET_VM_GRACE_SECONDS: '300' } });
   const anyone = await CheckedClient.open(cloud.api);
   user = anyone.as((await anyone.register()).api_key);
@@ -89,7 +89,7 @@ test('whatever it is called, a guest is started with the same words', { skip }, 
     const vm = await newVm(user, { name, tags: name, user_data: `#!/bin/sh\n# ${name}\n` });
     const { vm_id } = await post(`${vm}/start`);
     const [pid] = guestPids(vm_id);
-    // What each machine has of its own.
+    // The separate resources of each machine.
     const own =
       /vm-[0-9a-z]{26}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|5[26](?::[0-9a-f]{2}){5}|127(?:\.\d+){3}/g;
     words.push(readFileSync(`/proc/${pid}/cmdline`, 'utf8').replace(own, '…').split('\0'));

@@ -1,4 +1,4 @@
-/** Root that may give machines no users of their own: in a user namespace, or with few capabilities. */
+/** Root that cannot run machines as separate users: in a user namespace, or with few capabilities. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { readFileSync, statSync } from 'node:fs';
@@ -16,7 +16,7 @@ function cannot(wrapper: readonly string[]): string | false {
   return cannotRunGuests() || (works ? false : `this host does not let us run ${program}`);
 }
 
-/** Makes, starts and stops a machine, and says what the log and the status tell of it. */
+/** Creates, starts and stops a machine, and returns the messages of the log and the status about it. */
 async function oneMachine(t: TestContext, wrapper: readonly string[]) {
   const cloud = await CloudProcess.start({ wrapper });
   t.after(() => cloud.stop());

@@ -1,6 +1,6 @@
 /**
- * A published port at the console's host name, in real browsers: a machine is sent the session's cookie and
- * can set one, and neither opens an account to it, nor its own to a visitor.
+ * A published port at the console's host name, in real browsers: a machine receives the session's cookie and
+ * can set one, but gets no access to an account with it, nor can it sign a visitor in to its own.
  */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
@@ -15,7 +15,7 @@ import { assertConsoleBuilt, PASSWORD } from './console-kit.ts';
 import { Firefox } from './firefox-kit.ts';
 import { cannotRunGuests, newVm, removeAll } from './vms-kit.ts';
 
-/** `look` shows the cookies of its visitor; `plant` and `beside` set one of the session's name. */
+/** `look` shows the cookies of its visitor; `plant` and `beside` set one with the session's name. */
 const USER_DATA = `#!/bin/sh
 mkdir -p /www/cgi-bin
 cd /www/cgi-bin
@@ -86,7 +86,7 @@ const look = () =>
     () => null,
   );
 
-/** Signs in by the form of the page that is shown. */
+/** Signs in with the form of the current page. */
 async function signIn(visitor: Visitor, username: string): Promise<void> {
   await eventually('the form', () =>
     visitor.evaluate(`document.querySelector('input[name=password]') !== null`),
@@ -104,7 +104,7 @@ async function signIn(visitor: Visitor, username: string): Promise<void> {
   await says(visitor, username);
 }
 
-/** Resolves when the page is that of this account. */
+/** Resolves when the page is signed in to this account. */
 const says = (visitor: Visitor, username: string) =>
   eventually(`${username} is signed in`, () =>
     visitor.evaluate(`document.querySelector('[aria-label="Signed in as ${username}"]') !== null`),

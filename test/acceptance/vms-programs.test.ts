@@ -1,4 +1,4 @@
-/** Hosts that keep their programs in other directories than Debian does, or have not all of them. */
+/** Hosts that have their programs in other directories than Debian, or lack some of them. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
@@ -16,7 +16,7 @@ const noMounts = namespaces ? notInstalled('mount', 'ip', 'nft') : 'moving progr
 const skip = cannotRunGuests() || noMounts;
 const TAKEN = ['bash', 'setpriv', 'unshare', 'qemu-system-x86_64', 'qemu-img', 'ip', 'nft'];
 
-/** For a shell as root, in mounts of its own: binds each program to its new path, hides the old one. */
+/** For a shell as root, in its own mounts: binds each program to its new path, and hides the old one. */
 const MOVE = `root=$1; shift
 while [ "$1" != -- ]; do
   : >"$root/sw/bin/$2"
@@ -31,14 +31,14 @@ interface Moved {
   readonly user: CheckedClient;
 }
 
-/** A cloud on a host that has these programs, by path and new name, in its own folder only. */
+/** A cloud on a host that has these programs, by path and new name, only in its own folder. */
 async function cloudWhereMoved(
   t: TestContext,
   programs: readonly (readonly [path: string, name: string])[],
   PATH?: string,
 ): Promise<Moved> {
   const root = mkdtempSync(join(tmpdir(), 'cloudlet-moved-'));
-  // QEMU looks for its firmware beside the folder that it is in.
+  // QEMU looks for its firmware beside its own folder.
   spawnSync('sh', ['-c', 'mkdir -p "$0/sw/bin"; ln -s /usr/share /usr/lib "$0/sw"; chmod 755 "$0"', root]);
   writeFileSync(join(root, 'nothing'), '', { mode: 0o644 });
   const wrapper = ['unshare', '--mount', '--propagation', 'private', 'sh', '-c', MOVE, 'sh'];

@@ -13,7 +13,7 @@ import { cannotRunGuests, newVm, removeAll } from './vms-kit.ts';
 
 const skip = cannotRunGuests();
 const DOMAIN = 'apps.example.org';
-/** A web server that tells who asks, and a server that switches protocols and then echoes. */
+/** A web server that shows the caller, and a server that switches protocols and then echoes. */
 const USER_DATA = `#!/bin/sh
 mkdir -p /www/cgi-bin
 echo hello >/www/index.html
@@ -186,7 +186,7 @@ test('a port that is added while the machine runs answers at once, and one that 
   const [old] = await ann.expect(200, `${vm}/ports`);
   await ann.expect(200, `${vm}/ports/${old.port_id}`, { method: 'DELETE' });
   await eventually('it is closed', async () => (await fetchAt(first)) === null);
-  // A port that the machine was not made with.
+  // A port that is not in the machine's `ports`.
   const added = await ann.expect(201, `${vm}/ports`, { json: { port: 3000, public_port: first + 7 } });
   await eventually('it answers', async () => (await fetchAt(first + 7)) === 'hello\n');
   await ann.expect(200, `${vm}/ports/${added.port_id}`, { method: 'DELETE' });
@@ -229,7 +229,7 @@ test('they are closed with the machine, back after a restart of Cloudlet, and go
   await ann.expect(200, vm, { method: 'DELETE' });
   assert.equal((await ask('web-1')).status, 404);
   const other = await newVm(bob);
-  // The name rests for the account that had it.
+  // The name stays reserved for its previous account.
   const json = { port: 80, hostname: 'web-1' };
   const { status, body } = await publish(bob, other, json);
   assert.deepEqual([status, body.code], [409, 'port_taken']);

@@ -1,4 +1,4 @@
-/** A guest that boots from another disk after a rebuild, by the API and by the client. */
+/** A guest that boots from another disk after a rebuild, with the API and with the client. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { CheckedClient } from '../harness/checked-client.ts';
@@ -36,7 +36,9 @@ after(async () => {
 });
 
 const post = (path: string) => user.expect(200, `${vm}${path}`, { method: 'POST' });
-/** Waits until its disk has said these words, one in each run; the log of the old disk goes with it. */
+/**
+ * Waits until its disk has printed these words, one in each run; the log of the old disk is removed with it.
+ */
 const hasSaid = (...words: readonly string[]) =>
   eventually(words.join(), async () => {
     const said = String((await user.call(`${vm}/log`)).body).match(/first|second/g) ?? [];
@@ -69,7 +71,7 @@ test('the client rebuilds it, once that is meant', { skip }, async () => {
   await client.ok(['vm', 'start', 'shop']);
   await hasSaid('first');
   await post('/stop?force=true');
-  // Its own image again.
+  // Its original image again.
   await client.ok(['vm', 'rebuild', 'shop', '--yes']);
   await hasSaid();
   await client.ok(['vm', 'start', 'shop']);

@@ -1,4 +1,4 @@
-/** Machines of a host where an SSH server listens at every address, as most servers have one. */
+/** Machines on a host with an SSH server that listens at every address, as on most servers. */
 import assert from 'node:assert/strict';
 import { execFile, spawn, spawnSync } from 'node:child_process';
 import { chmodSync, chownSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -16,7 +16,7 @@ import { cannotRunGuests, firstLine, newVm, removeAll, sshBanner } from './vms-k
 const run = promisify(execFile);
 const skip = cannotRunGuests() || notInstalled('sshd', 'ssh', 'ssh-keygen') || net.cannotMakeNetworks();
 const NOBODY = 65_534;
-/** What the host's server adds to its banner. */
+/** Text that the host's server adds to its banner. */
 const MARK = 'of-the-host';
 const SSHD = `mount -t tmpfs none /run && mkdir /run/sshd && exec /usr/sbin/sshd -D -e -f /dev/null \
 -h "$0" -o ListenAddress=0.0.0.0:22 -o PidFile=none -o VersionAddendum=${MARK}`;
@@ -49,7 +49,7 @@ if (net.isInside())
 
     const isHost = async (address: string) => (await firstLine(address, 22))?.endsWith(MARK) === true;
 
-    /** A machine of its own cloud that runs and whose SSH server answers. */
+    /** A running machine of a separate cloud whose SSH server answers. */
     async function machineOf(t: TestContext, options: CloudOptions): Promise<Machine> {
       const cloud = await CloudProcess.start(options);
       const anyone = await CheckedClient.open(cloud.api);
@@ -65,7 +65,7 @@ if (net.isInside())
       return started;
     }
 
-    /** What `hostname` says where the command that the answer names leads. */
+    /** The output of `hostname` through the command in the answer. */
     async function hostnameBy({ ssh_command }: Machine): Promise<string> {
       const [program = '', ...words] = ssh_command.split(' ');
       const fixed = ['StrictHostKeyChecking=no', 'UserKnownHostsFile=/dev/null', 'ConnectTimeout=60'];
@@ -81,7 +81,9 @@ if (net.isInside())
       assert.equal(await isHost('127.0.0.1'), true, 'others still reach the host');
     });
 
-    /** Who cannot lead connections past the host's server; and why port 22 is not the machine's then. */
+    /**
+     * Users that cannot lead connections past the host's server, and why port 22 is then not the machine's.
+     */
     const others: readonly (readonly [name: string, wrapper: readonly string[], reason: RegExp])[] = [
       [
         'as root without nftables',

@@ -1,4 +1,7 @@
-/** Machines of an account that an administrator suspends, or that is closed: what stops, and what starts. */
+/**
+ * Machines of an account that is suspended by an administrator, or closed: which ones stop, and which ones
+ * start.
+ */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { CheckedClient } from '../harness/checked-client.ts';
@@ -36,7 +39,7 @@ const suspend = (account: Account) => ofAdmin(account, 'suspend', { reason: 'a t
 const resume = (account: Account) => ofAdmin(account, 'resume');
 const give = (account: Account, amount: number) => ofAdmin(account, 'credits', { amount, reason: 'a test' });
 
-/** As the owner finds it. */
+/** From the view of the owner. */
 async function looks(account: Account, path: string): Promise<string> {
   const { state, state_reason } = await anyone.as(account.api_key).expect(200, path);
   return `${state} ${state_reason?.code ?? ''}`.trim();

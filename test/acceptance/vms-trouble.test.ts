@@ -1,4 +1,4 @@
-/** Guests that panic, that do not listen, and consoles of those who may no longer look. */
+/** Guests that panic, that do not listen, and consoles of users without further access. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { WebSocket } from 'ws';
@@ -59,7 +59,7 @@ test('force ends the grace of a stop that a deaf guest holds up', { skip }, asyn
   assert.deepEqual(guestPids(vm_id), []);
 });
 
-/** Opens a console and gives a promise of the code it is closed with. */
+/** Opens a console and returns a promise of its close code. */
 async function openConsole(vm: string, options: { key?: string; url?: string }): Promise<Promise<number>[]> {
   const url = options.url ?? `${cloud.api.replace('http', 'ws')}${vm}/console`;
   const headers = options.key === undefined ? {} : { 'x-api-key': options.key };

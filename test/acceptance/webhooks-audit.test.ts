@@ -1,4 +1,4 @@
-/** Entries of the audit log as events: an owner hears of its account, administrators of all. */
+/** Entries of the audit log as events: an owner receives those of its account, administrators all. */
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, test } from 'node:test';
 import { CheckedClient } from '../harness/checked-client.ts';
@@ -70,7 +70,7 @@ test('an owner hears of its account only, and an administrator of all', async ()
       ({ type, data }) => type === 'audit.refused' && data.action === 'deleteBucket',
     ),
   );
-  // Deliveries have no entries of their own, or this would never end.
+  // Deliveries have no entries of their own, otherwise this would never end.
   await eventually('nothing waits', async () => {
     const log = await ada.expect(200, `/api/webhooks/${made.id}/deliveries?state=pending`);
     return log.length === 0;

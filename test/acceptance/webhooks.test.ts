@@ -28,7 +28,7 @@ beforeEach(() => {
   receiver.reply = () => ({ status: 200, body: 'thank you' });
 });
 
-/** The log, once `isDone` says it is complete; fails after 20 s. */
+/** The log, once `isDone` returns true; fails after 20 s. */
 async function logOf(
   user: CheckedClient,
   webhookId: string,
@@ -55,7 +55,7 @@ describe('with loopback allowed', () => {
   });
   after(() => cloud.stop());
 
-  /** The client of the cloud as it was started last. */
+  /** The client of the cloud after its last start. */
   const reopen = async () => {
     user = (await CheckedClient.open(cloud.api)).as(user.key);
   };
@@ -156,7 +156,7 @@ describe('with loopback allowed', () => {
           try {
             accepted.add((await user.expect(201, `/api/webhooks/${id}/test`, POST)).event_id);
           } catch (error) {
-            // The connection of a killed cloud; anything else is a failure of the test.
+            // The connection of a killed cloud; any other error fails the test.
             if (!(error instanceof TypeError)) throw error;
             return;
           }
@@ -263,7 +263,7 @@ test('without that setting loopback is refused when it is named, and when a deli
         assert.match(hint, /CLOUDLET_FETCH_ALLOW/);
       }
     }
-    // Nobody knows yet where a name that is not found will lead.
+    // It is not known yet where an unresolvable name will lead.
     await user.expect(201, '/api/webhooks', { json: { url: 'https://hooks.invalid/' } });
     await user.expect(201, `/api/webhooks/${id}/test`, POST);
     const [delivery] = await logOf(user, id, (log) => (log[0]?.attempts.length ?? 0) > 0);
