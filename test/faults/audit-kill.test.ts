@@ -1,4 +1,4 @@
-/** kill -9 between any two steps of audited calls: the effect and its entry are both there, or neither. */
+/** kill -9 between any two steps of audited calls: the effect and its entry both exist, or neither. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -46,7 +46,7 @@ test('with SQLite: each effect has its entry, and each entry its effect', (t) =>
 test('with metadata in PostgreSQL: likewise', { skip: noPostgresql }, async (t) => {
   const server = await operatorPostgresql();
   t.after(() => server.close());
-  // Neither the cloud nor the server keeps this process.
+  // Neither the cloud nor the server keeps this process alive.
   const alive = setInterval(() => {}, 1000);
   t.after(() => clearInterval(alive));
   await server.run('CREATE DATABASE audited');

@@ -1,4 +1,7 @@
-/** Calls that the audit log records, by REST, S3 and the operator; and their effects beside the entries. */
+/**
+ * Calls recorded by the audit log, over REST, S3 and the operator's commands; and their effects beside the
+ * entries.
+ */
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type KeyPair, S3Client, type S3Request, textsOf } from '../acceptance/s3-kit.ts';
@@ -12,7 +15,7 @@ interface Entry {
   readonly detail: Readonly<Record<string, unknown>> | null;
 }
 
-/** What there is by the cloud itself, and what there must be by its audit log. */
+/** The existing resources, and those expected from the audit log. */
 interface Compared {
   readonly effects: readonly string[];
   readonly entries: readonly string[];
@@ -21,7 +24,7 @@ interface Compared {
 interface Identity {
   readonly key: string;
   readonly pair: KeyPair;
-  /** Whose credits and state administrators change. */
+  /** The account whose credits and state administrators change. */
   readonly pupilId: number;
 }
 
@@ -40,7 +43,7 @@ export class AuditedWork {
   readonly #random: () => number;
   readonly #identity: Identity;
   #made = 0;
-  /** Calls whose answer did not arrive. */
+  /** Calls without an answer. */
   unanswered = 0;
   answered = 0;
   readonly faults: string[] = [];
@@ -69,7 +72,7 @@ export class AuditedWork {
     return { admin: anyone.as(ADMIN_KEY), owner: anyone.as(key), s3, pupilId };
   }
 
-  /** Works until the cloud is gone. */
+  /** Works until the cloud is killed. */
   async run(): Promise<void> {
     const actors = this.#actors();
     const lanes = [
@@ -85,7 +88,7 @@ export class AuditedWork {
       this.#byOperator(),
     ];
     for (const result of await Promise.allSettled(lanes)) {
-      // The cloud was killed under the call: fetch throws a TypeError, node:http an error with a code.
+      // The cloud was killed during the call: fetch throws a TypeError, node:http an error with a code.
       const { reason } = result as PromiseRejectedResult;
       assert.ok(reason instanceof TypeError || typeof reason?.code === 'string', reason);
       this.unanswered++;
@@ -100,7 +103,7 @@ export class AuditedWork {
     return this.#random() < share;
   }
 
-  /** Calls, and notes what should not be answered. */
+  /** Sends calls, and records wrong answers. */
   async #call(client: Client, path: string, call: object = {}) {
     const { status, body } = await whenReached(() => client.call(path, call));
     this.#note(path, status, JSON.stringify(body));
@@ -171,7 +174,7 @@ export class AuditedWork {
     }
   }
 
-  /** Each change counts the tag up, so that the tag tells how many there were. */
+  /** Each change increments the tag, so the tag shows the number of changes. */
   async #tags({ owner, s3 }: Actors): Promise<never> {
     for (let next = (await tagOf(owner)) + 1; ; next++) {
       if (this.#often(0.5)) {
@@ -218,7 +221,7 @@ export class AuditedWork {
     }
   }
 
-  /** Holds what there is against the entries; gives how many entries there are. */
+  /** Compares the existing resources with the entries; returns the number of entries. */
   async compare(): Promise<number> {
     const actors = this.#actors();
     const text = await readLog(actors.admin);
@@ -244,7 +247,7 @@ async function readLog(admin: Client): Promise<string> {
 
 const AGAIN_MS = 50;
 
-/** Calls again while the metadata cannot be reached, as on a busy host: nothing was stored then. */
+/** Repeats the call while the metadata cannot be reached, as on a busy host: nothing was stored then. */
 async function whenReached<T extends { readonly status: number }>(call: () => Promise<T>): Promise<T> {
   for (;;) {
     const answer = await call();
@@ -253,7 +256,7 @@ async function whenReached<T extends { readonly status: number }>(call: () => Pr
   }
 }
 
-/** What the log says was made and not removed. */
+/** Resources created and not removed according to the log. */
 function standing(log: readonly Entry[], made: readonly string[], removed: readonly string[]): string[] {
   const targets = (actions: readonly string[]) =>
     log.filter(({ action }) => actions.includes(action)).map(({ target }) => target);

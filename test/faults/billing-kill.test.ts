@@ -1,4 +1,7 @@
-/** kill -9 each second while credits are granted and spent: whole books, and nothing in them twice. */
+/**
+ * kill -9 each second while credits are granted and spent: the books are complete, and nothing is in them
+ * twice.
+ */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -31,7 +34,7 @@ interface Grant {
   isAcknowledged: boolean;
 }
 
-/** Everything clients do at once, until the process they talk to is gone. */
+/** All concurrent work of clients, until their process is killed. */
 class Load {
   readonly #random: () => number;
   readonly #account: Account;
@@ -67,7 +70,7 @@ class Load {
     await Promise.all(this.#lanes);
   }
 
-  /** Asks for what was not acknowledged once more, under the same key. */
+  /** Repeats unacknowledged calls with the same key. */
   async finish(base: string): Promise<void> {
     this.#client = new Client(base);
     for (const grant of this.grants.filter(({ isAcknowledged }) => !isAcknowledged)) {
@@ -128,11 +131,11 @@ async function settleDown(client: Client, vmIds: readonly string[]): Promise<voi
       return status === 200 && body.state === 'stopped';
     });
   }
-  // Reads of one second share a settlement.
+  // Reads in one second share a settlement.
   await sleep(1100);
 }
 
-/** What the report says of machines' time, against the runs that were written down, ms. */
+/** The machine time in the report, compared with the recorded runs, ms. */
 function assertTime(
   dataDir: string,
   items: { meter: string; resource_id: string; quantity: number }[],

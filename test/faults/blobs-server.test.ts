@@ -1,4 +1,4 @@
-/** The bytes of objects are in S3, which goes away under load and comes back. */
+/** The bytes of objects are in S3, which fails under load and recovers. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -28,7 +28,7 @@ test('S3 goes away under load: errors are clear, it goes on by itself, and nothi
   const client = new Client(cloud.api, key);
   const admin = new Client(cloud.api, ADMIN_KEY);
   await makeBuckets(client);
-  // Beside what the oracle knows.
+  // In addition to the oracle's knowledge.
   assert.equal((await client.call('/api/buckets', { json: { name: 'probes' } })).status, 201);
   const probe = (name: string, bytes: Uint8Array) => client.upload('probes', name, bytes);
   const kept = (await probe('kept', LARGE)).body.object_id;

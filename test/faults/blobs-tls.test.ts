@@ -1,6 +1,6 @@
 /**
- * The S3 of an operator speaks TLS, with a certificate of its own CA, and has buckets in host names. Another
- * Cloudlet is that S3: s3rver takes no signature of AWS's version 4 for such names.
+ * An operator's S3 with TLS, a certificate of its own CA, and buckets in host names. Another Cloudlet is that
+ * S3: s3rver accepts no AWS signature of version 4 for such names.
  */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -32,7 +32,7 @@ function makeFiles(): void {
   writeFileSync(hosts, `127.0.0.1 localhost ${HOST} tests.${HOST}\n`);
 }
 
-/** TLS before the S3, as a proxy of the operator gives it. Notes the name that each connection asked for. */
+/** TLS in front of the S3, like an operator's proxy. Records the name requested by each connection. */
 async function startTls(port: number, asked: Set<string>): Promise<Server> {
   const options = { key: readFileSync(key), cert: readFileSync(certificate) };
   const server = createServer(options, (client) => {

@@ -1,4 +1,4 @@
-/** Looks at a quiet cloud through its API and holds it against the oracle. */
+/** Checks an idle cloud through its API against the oracle. */
 import assert from 'node:assert/strict';
 import type { Client } from '../harness/client.ts';
 import { BUCKETS, type TestBucket } from './load.ts';
@@ -17,22 +17,22 @@ interface Entry {
 
 export interface CheckOptions {
   readonly buckets?: readonly TestBucket[];
-  /** Download everything, not only what was written since the last check. */
+  /** Download everything, not only writes since the last check. */
   readonly allBytes?: boolean;
 }
 
 export class Checker {
   readonly #oracle: Oracle;
-  /** What the last check saw of each unversioned name: the number of a put, or null for nothing. */
+  /** The state of each unversioned name at the last check: the number of a put, or null for none. */
   readonly #seen = new Map<string, { at: number; number: number | null }>();
-  /** Numbers of puts whose bytes were right once since they were written. */
+  /** Numbers of puts whose bytes were already verified once. */
   readonly #read = new Set<number>();
 
   constructor(oracle: Oracle) {
     this.#oracle = oracle;
   }
 
-  /** Throws AssertionError with all that is wrong. Afterwards no outcome is open any more. */
+  /** Throws AssertionError with all errors. Afterwards no outcome is unknown any more. */
   async check(client: Client, { buckets = BUCKETS, allBytes = false }: CheckOptions = {}): Promise<void> {
     const problems: string[] = [];
     for (const bucket of buckets) {
@@ -67,7 +67,7 @@ export class Checker {
     return found;
   }
 
-  /** Unversioned: a name holds the value of a write that no acknowledged one certainly came after. */
+  /** Unversioned: a name has the value of a write that no acknowledged one certainly followed. */
   #checkValues(bucket: string, writers: ReadonlyMap<Entry, Write>, say: (text: string) => void): void {
     const present = new Map([...writers].map(([entry, write]) => [entry.name, write]));
     for (const [name, writes] of groupByName(this.#oracle.writes, bucket)) {
@@ -93,7 +93,7 @@ export class Checker {
     }
   }
 
-  /** Versioned: every acknowledged version once, no refused one, in an order the clients saw. */
+  /** Versioned: every acknowledged version once, no refused one, in an order that the clients observed. */
   #checkHistory(bucket: string, versions: readonly Entry[], say: (text: string) => void): void {
     const entries = Map.groupBy(versions, (entry) => entry.name);
     for (const [name, writes] of groupByName(this.#oracle.writes, bucket)) {
@@ -132,7 +132,7 @@ export class Checker {
     this.#settleMarkers(writes, markers, say);
   }
 
-  /** Markers that no answer named must come from deletes without an answer; which, does not matter. */
+  /** Markers without an answer must come from deletes without an answer; which one is irrelevant. */
   #settleMarkers(writes: readonly Write[], markers: Set<string>, say: (text: string) => void): void {
     const left = [...markers];
     for (const write of writes) {
@@ -177,7 +177,7 @@ function checkOrder(writes: readonly Write[], listed: readonly Entry[], say: (te
     if (older && write.ended < older.began) {
       say(`write ${write.number} was answered before ${older.number} was sent, and is listed as newer`);
     }
-    // The one sent last of all that is older says most.
+    // Of all older ones, the one sent last is the strictest.
     if (older === undefined || write.began > older.began) older = write;
   }
 }

@@ -1,4 +1,6 @@
-/** Stored bytes that change by themselves: an error before the bad chunk is sent; scrub names the object. */
+/**
+ * Stored bytes that change by themselves: an error before the damaged chunk is sent; scrub names the object.
+ */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import {
@@ -37,7 +39,7 @@ interface Stored {
 interface Received {
   readonly status: number;
   readonly bytes: Buffer;
-  /** Whether all that the head promised came. */
+  /** Whether all announced bytes arrived. */
   readonly whole: boolean;
 }
 
@@ -67,7 +69,7 @@ async function store(bucket: string, size = SIZE): Promise<Stored> {
   return { name, objectId: body.object_id, path, bytes };
 }
 
-/** fetch hides how much came before the connection was cut, so this is node:http. */
+/** fetch hides the number of bytes before the connection was cut, so this uses node:http. */
 function receive(objectId: string, range?: string): Promise<Received> {
   return new Promise((resolve, reject) => {
     const headers = { 'x-api-key': client.key ?? '', ...(range === undefined ? {} : { range }) };
@@ -98,7 +100,7 @@ function flipBit(path: string, offset: number): void {
   closeSync(fd);
 }
 
-/** A problem when the damage is at once visible; else a cut connection after nothing but right bytes. */
+/** A problem when the damage is detected immediately; otherwise a cut connection after correct bytes only. */
 async function assertRefused({ objectId, bytes }: Stored, { atOnce }: { atOnce: boolean }): Promise<void> {
   const { status, bytes: received, whole } = await receive(objectId);
   if (atOnce || status !== 200) {
@@ -121,7 +123,7 @@ interface Damage {
   readonly object_id: string;
 }
 
-/** By the API, which is quick. */
+/** With the API, which is fast. */
 async function scrub(): Promise<Damage[]> {
   const admin = new Client(cloud.api, ADMIN_KEY);
   await admin.call('/api/admin/scrub', { method: 'POST' });
@@ -133,7 +135,7 @@ async function scrub(): Promise<Damage[]> {
   return report.damaged;
 }
 
-/** By the command, with its exit code and words. */
+/** With the command, its exit code and output. */
 function scrubByCommand(damaged: readonly Stored[]): void {
   const env = { PATH: process.env.PATH, CLOUDLET_DATA_DIR: cloud.dataDir };
   const { status, stdout } = spawnSync(LAUNCHER, ['scrub'], { env, encoding: 'utf8', timeout: 60_000 });
@@ -173,7 +175,7 @@ async function assertReported({ objectId }: Stored): Promise<void> {
   });
 }
 
-/** Damages an object, sees it refused and named while another is served, and puts it right again. */
+/** Damages an object, checks that it is refused and named while another is served, and restores it. */
 async function tryDamage(
   bucket: string,
   damage: (stored: Stored, other: Stored) => void,
@@ -270,7 +272,7 @@ for (const bucket of ['plain', 'sealed']) {
   });
 }
 
-/** While the process is stopped. Returns what was there. */
+/** While the process is stopped. Returns the previous bytes. */
 function changeInline(objectId: string, change: (data: Buffer) => Buffer): Buffer {
   const database = new Database(join(cloud.dataDir, 'metadata.db'));
   try {

@@ -1,4 +1,6 @@
-/** PostgreSQL and MariaDB on a disk that fills up: writes end before it is full, and go on with space. */
+/**
+ * PostgreSQL and MariaDB on a disk that fills up: writes end before it is full, and continue with free space.
+ */
 import assert from 'node:assert/strict';
 import { existsSync, globSync, readFileSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -14,17 +16,17 @@ import { LoopDisk, noLoopDisk } from './loop-disk.ts';
 
 const MIB = 2 ** 20;
 const DISK_BYTES = 1024 * MIB;
-/** What is left for the writer. */
+/** Space left for the writer. */
 const LEFT_BYTES = 192 * MIB;
 /** Less than must stay free, and more than half of it. */
 const LOW_BYTES = 48 * MIB;
 /** Less than half of what must stay free. */
 const OUT_BYTES = 20 * MIB;
-/** What a driver says of a statement that may not write, or of a session that ended for it. */
+/** The driver's error for a statement that may not write, or for a session that ended because of it. */
 const WAITS = /read.only|terminat|57P01|25006|1290|denied|CONNECTION_LOST/i;
 const INSERT = `INSERT INTO t VALUES (repeat(md5(random()::text), ${MIB / 128}))`;
 
-/** Handlers by which a promise says whether it was kept. */
+/** Handlers that convert a promise to whether it was fulfilled. */
 const BOTH = [() => true, () => false] as const;
 
 /** Runs one statement in its own session. */
@@ -64,7 +66,7 @@ const KINDS = [
 
 type Kind = (typeof KINDS)[number];
 
-/** A cloud on its own disk, with a free account; `make` makes it a database with a table. */
+/** A cloud on its own disk, with a free account; `make` creates a database with a table. */
 async function opened(t: TestContext, { engine, run, table }: Kind) {
   const disk = new LoopDisk(DISK_BYTES);
   const dataDir = join(disk.mountPoint, 'data');
@@ -83,7 +85,7 @@ async function opened(t: TestContext, { engine, run, table }: Kind) {
     await run(connection.uri, table);
     return { user, path, uri: connection.uri };
   };
-  /** Leaves so many bytes of the disk. */
+  /** Leaves this many bytes of the disk. */
   const fill = (leftBytes: number, name = 'filler') => {
     const { bavail, bsize } = statfsSync(disk.mountPoint);
     writeFileSync(join(disk.mountPoint, name), Buffer.alloc(bavail * bsize - leftBytes));
@@ -121,7 +123,7 @@ for (const kind of KINDS) {
       assert.ok(acknowledged * 0.25 * MIB < LEFT_BYTES, 'all was written');
       assert.match(refusal, WAITS);
       assert.ok(existsSync(join(dataDir, 'reserve')), 'the reserve was touched');
-      // Whoever reads goes on, and nothing that was acknowledged is missing.
+      // Readers continue, and no acknowledged row is missing.
       const count = 'SELECT count(*) AS n FROM t';
       const [[there] = []] = await rowsOf(user, path, count);
       // Its session may have ended between the commit and the answer.
@@ -135,7 +137,7 @@ for (const kind of KINDS) {
       const again = (await CheckedClient.open(cloud.api)).as(user.key);
       const [[rows] = []] = await rowsOf(again, path, count);
       assert.equal(rows, acknowledged);
-      // No space for a last dump: that is said, and without one its space comes back.
+      // No space for a last dump: this is reported, and without one its space is released.
       fill(4 * MIB);
       const remove = { method: 'DELETE' };
       await again.expect(201, '/api/buckets', { json: { name: 'low' } });
@@ -183,7 +185,7 @@ for (const kind of KINDS) {
         await eventually('the neighbour waits', () => isWaiting(neighbour));
         for (const each of [grower, neighbour]) {
           assert.equal(await stateOf(each), 'read_only host_disk_full');
-          // A session that began before may have to end.
+          // A session that started earlier may be ended.
           for (const statement of ['DELETE FROM t WHERE 1 = 0', "DELETE FROM t WHERE x < '8'"])
             await eventually(
               `${level}: ${statement}`,

@@ -1,4 +1,4 @@
-/** A server takes far more of the disk than its databases may, by ways that read-only does not stop. */
+/** A server uses far more of the disk than its databases may, in ways that read-only does not stop. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { globSync } from 'node:fs';
@@ -13,7 +13,7 @@ import { CloudProcess } from '../harness/cloud-process.ts';
 import { eventually } from '../harness/waiting.ts';
 
 const LIMIT_MB = 20;
-/** Of temporary files or tables, each of the two sessions. */
+/** For temporary files or tables, for each of the two sessions. */
 const MB = 400;
 
 interface Session {
@@ -41,7 +41,7 @@ const CASES = [
     programs: 'postgresql',
     missing: NO_POSTGRESQL,
     open: openPostgresql,
-    /** Holds what it has read in a file, until the session ends. */
+    /** Keeps the rows it has read in a file, until the session ends. */
     taking: [
       `BEGIN; DECLARE held CURSOR WITH HOLD FOR SELECT repeat('x', 1000) || g FROM generate_series(1, ${MB * 1000}) g; COMMIT`,
     ],
@@ -98,10 +98,10 @@ for (const { engine, programs, missing, open, taking, waiting } of CASES) {
     const take = async () => {
       const session = await open(mine).catch(() => null);
       if (session === null) return;
-      // What it holds goes with it.
+      // Its temporary data is removed with it.
       for (const sql of [...taking, waiting]) await session.query(sql);
     };
-    // A session also ends when its database becomes read-only, which may come before the server's end.
+    // A session also ends when its database becomes read-only, possibly before the server's end.
     const takers = [take, take].map(async (again) => {
       while (!isReported() && !isOver) await again().catch(() => sleep(10));
     });

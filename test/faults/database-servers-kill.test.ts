@@ -17,7 +17,7 @@ const WAIT_MS = 20;
 
 interface Driver {
   readonly add: (number: number) => Promise<unknown>;
-  /** Each number that is there, with how often. */
+  /** Each existing number, with its count. */
   readonly numbers: () => Promise<Map<number, number>>;
   readonly close: () => Promise<void>;
 }
@@ -29,7 +29,7 @@ type CountRow = { readonly number: unknown; readonly times: unknown };
 const asMap = (rows: readonly CountRow[]) =>
   new Map(rows.map(({ number, times }) => [Number(number), Number(times)]));
 
-/** As programs use it: a pool, which connects again when a session has ended. */
+/** As in programs: a pool, which reconnects when a session has ended. */
 async function openPostgresql(uri: string): Promise<Driver> {
   const pool = new Pool({ connectionString: uri, max: WRITERS });
   pool.on('error', () => {}).on('connect', (client) => client.on('error', () => {}));
@@ -52,7 +52,7 @@ async function openMysql(uri: string): Promise<Driver> {
   };
 }
 
-/** From where the server sees a new session. */
+/** The address of a new session from the view of the server. */
 async function hostOfPostgresql(uri: string): Promise<string> {
   const client = new Postgresql(uri);
   await client.connect();
@@ -70,7 +70,7 @@ async function hostOfMysql(uri: string): Promise<string> {
   return String(rows[0]?.['host']);
 }
 
-/** One for each account that has a server of that engine. */
+/** One for each account with a server of that engine. */
 function serverPids(cloud: CloudProcess, engine: string): number[] {
   const notes = globSync(join(cloud.dataDir, 'databases', engine, 'accounts/*/keeper/run'));
   return notes.map((note) => Number(readFileSync(note, 'latin1').split(' ')[1]));
@@ -96,7 +96,7 @@ function sessionPid(server: number): number | undefined {
   return found === undefined ? undefined : Number(found);
 }
 
-/** Writes its own numbers, each once, until told to stop; keeps those that were acknowledged. */
+/** Writes its own numbers, each once, until stopped; keeps the acknowledged ones. */
 class Writer {
   readonly acknowledged: number[] = [];
   #isStopped = false;
@@ -107,7 +107,7 @@ class Writer {
         await driver.add(number);
         this.acknowledged.push(number);
       } catch {
-        // It may be there or not; its number is never used again.
+        // It may exist or not; its number is never used again.
         await sleep(WAIT_MS);
       }
     }
@@ -150,7 +150,9 @@ for (const { engine, programs, missing, open, hostOf } of CASES) {
       process.kill(killed, 'SIGKILL');
       return killed;
     };
-    /** PostgreSQL's sessions go on a little without it, as long as they find another statement to run. */
+    /**
+     * PostgreSQL's sessions continue for a while without it, as long as they find another statement to run.
+     */
     const replaceServer = async () => {
       const killed = await killServer();
       if (engine !== 'postgresql') return;
@@ -162,9 +164,9 @@ for (const { engine, programs, missing, open, hostOf } of CASES) {
     const killSession = async () => {
       process.kill(await eventually('a session', () => sessionPid(serverPid(cloud, engine))), 'SIGKILL');
     };
-    /** It serves on without Cloudlet, and when it is killed then, the next Cloudlet has it back. */
+    /** It continues to serve without Cloudlet, and if it is killed then, the next Cloudlet restores it. */
     const killCloudlet = async () => {
-      // Those who waited for the server go by Cloudlet, until rules lead past it.
+      // Clients that waited for the server go through Cloudlet, until rules lead past it.
       const isStraight = () =>
         hostOf(made.connection.uri).then(
           (host) => host === '127.0.0.1',
@@ -238,7 +240,7 @@ test('ten servers: Cloudlet is killed under their writers, and takes each over',
   for (const { driver, writer } of all) await assertAllThere(driver, [writer]);
   await cloud.crash();
   await cloud.start();
-  // Before all were taken over.
+  // Before all servers were taken over.
   await cloud.end();
   assert.deepEqual(before.filter(isRunning), []);
 });
@@ -271,7 +273,7 @@ for (const { engine, programs, missing, open, hostOf } of CASES) {
     await driver.add(1);
     await (await open(theirs)).close();
     await other.end();
-    // Not one of a pool: the very session.
+    // Not one of a pool: the same session.
     assert.deepEqual([...(await driver.numbers())], [[1, 1]]);
     if (GOES_STRAIGHT) assert.ok(await isStraight());
   });

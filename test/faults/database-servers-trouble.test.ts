@@ -1,4 +1,4 @@
-/** Servers of databases in trouble: what cannot be mended is told, and is in nobody's way. */
+/** Failing servers of databases: permanent errors are reported, and affect no other account. */
 import assert from 'node:assert/strict';
 import {
   chmodSync,
@@ -29,7 +29,7 @@ const KINDS = [
 
 const MARK = 'what a tenant has stored here';
 
-/** Changes the mark, where a file has it in its pages. */
+/** Changes the mark in the pages of a file. */
 function damage(path: string): void {
   if (/wal|ib_log|ibdata|undo|aria_log/.test(path)) return;
   const bytes = readFileSync(path);
@@ -73,7 +73,7 @@ for (const { engine, skip } of KINDS)
       assert.doesNotMatch(state_reason.message, /\/home\/|\.ts\b|SELECT/);
     }
 
-    /** Kept by what waits for it. */
+    /** Held by the process that waits for it. */
     const serverPid = () => Number(readFileSync(here('keeper/run'), 'latin1').split(' ')[1]);
     const alarmOf = async (code: string, viewer = user) => {
       const { alarms } = await viewer.expect(200, '/api/system/status');
@@ -89,7 +89,7 @@ for (const { engine, skip } of KINDS)
         assert.doesNotMatch(detail, /account \d/);
         const operator = await alarmOf(`${engine}_unavailable`, user.as(ADMIN_KEY));
         assert.match(operator.detail, /^account \d+: .*answer/);
-        // The public status tells nobody else what is wrong with it.
+        // The public status does not tell others what is wrong with it.
         const hidden = await alarmOf(`${engine}_unavailable`, user.as(undefined));
         assert.match(hidden.detail, /only administrators see/);
       } finally {
@@ -133,13 +133,13 @@ for (const { engine, skip } of KINDS)
       const refused = await user.refused(503, 'engine_unavailable', [...call]);
       assert.match(refused.detail, /does not start/);
       await isInError('engine_unavailable');
-      // Mended while Cloudlet runs: it tries again by itself.
+      // Fixed while Cloudlet runs: it retries automatically.
       writeFileSync(file, whole);
       await eventually('it is ready', async () => (await user.expect(200, path)).state === 'ready');
       assert.deepEqual(await rowsOf(user, path, 'SELECT 7'), [[7]]);
     });
 
-    /** Something that keeps the server from starting, and what mends it. */
+    /** A cause that prevents the server from starting, and its fix. */
     const hurts: Readonly<Record<string, () => () => void>> = {
       'log is lost': () => {
         const logs = globSync(here(engine === 'mysql' ? 'home/data/ib_logfile*' : 'home/data/pg_wal/0*'));
@@ -202,7 +202,7 @@ for (const { engine, skip } of KINDS)
         alarmOf('damaged_databases', user.as(ADMIN_KEY)),
       );
       assert.match(detail, new RegExp(path.split('/').at(-1) ?? ''));
-      // The rest of it can be read, and written to.
+      // The rest of it can be read and written.
       await run(user, path, 'DROP TABLE marked');
     });
 

@@ -1,4 +1,7 @@
-/** Data of databases that goes away or changes by itself: an error with a name, no path, never other data. */
+/**
+ * Data of databases that disappears or changes by itself: an error with a name, without a path, never other
+ * data.
+ */
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -15,10 +18,10 @@ interface Made {
   readonly connection: { readonly uri: string; readonly database: string };
 }
 
-/** In each database, to be found in its file. */
+/** A text in each database, to be found in its file. */
 const MARK = 'what a tenant has stored here';
 
-/** Where the bytes stand, every time. */
+/** The position of the bytes, always the same. */
 function flipBitOf(text: string, path: string): void {
   const bytes = readFileSync(path);
   let at = bytes.indexOf(text);
@@ -54,7 +57,7 @@ const KINDS = {
   },
 } as const;
 
-/** Damage of a whole file, which a checksum of a page may not see. */
+/** Damage of a whole file, which a page checksum may not detect. */
 const HURTS: Readonly<Record<string, (bytes: Buffer) => Buffer>> = {
   'whose header is damaged': (bytes) => Buffer.concat([Buffer.alloc(100, 7), bytes.subarray(100)]),
   'that was cut in half': (bytes) => bytes.subarray(0, bytes.length / 2),
@@ -66,7 +69,7 @@ let user: CheckedClient;
 let admin: CheckedClient;
 let number = 0;
 
-/** With nothing open. */
+/** While no database is open. */
 async function restart(whileItIsDown: () => void): Promise<void> {
   await cloud.end();
   whileItIsDown();

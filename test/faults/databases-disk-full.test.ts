@@ -1,4 +1,4 @@
-/** A database on a disk that is full: whoever wants space hears so, and nothing of it is torn. */
+/** A database on a full disk: writers get an error, and no write is partial. */
 import assert from 'node:assert/strict';
 import { existsSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -29,7 +29,7 @@ test('writes, dumps and copies are refused by name, and work when there is space
   const { bavail, bsize } = statfsSync(disk.mountPoint);
   writeFileSync(filler, Buffer.alloc(bavail * bsize - 3 * MIB));
   const copy = { json: { name: 'copy', from: { database_id: path.slice(DATABASES.length + 1) } } };
-  // The engine hits the full disk, or the cloud has seen it by then, which happens within half a second.
+  // The engine finds the disk full, or the cloud has noticed by then, which takes at most half a second.
   const refuse = async (...call: Parameters<typeof user.call>) => {
     const { status, body } = await user.call(...call);
     const answer = `${status} ${body.code}`;
@@ -44,7 +44,7 @@ test('writes, dumps and copies are refused by name, and work when there is space
   await user.refused(503, 'host_disk_full', [`${path}/query`, write]);
   assert.deepEqual(await rowsOf(user, path, 'SELECT count(*) FROM t'), [[1]]);
   rmSync(filler);
-  // The space is looked at from time to time.
+  // The free space is checked periodically.
   await eventually('there is space', async () => (await user.call(DATABASES, copy)).status === 201);
   await run(user, path, statement);
   assert.deepEqual(await rowsOf(user, path, 'SELECT count(*) FROM t'), [[31]]);
@@ -53,9 +53,9 @@ test('writes, dumps and copies are refused by name, and work when there is space
 
 const SAYS_HOST = /host's disk is full/;
 
-/** A program that writes as much as it can. */
+/** A program that writes as much as possible. */
 interface Filler {
-  /** One MiB more; what it is refused with, or null. */
+  /** Writes one more MiB; returns the code of the refusal, or null. */
   write(): Promise<{ readonly code: unknown; readonly message: string } | null>;
   /** As much as the disk has, in one step. */
   writeAll(): Promise<unknown>;
@@ -138,7 +138,7 @@ for (const [engine, open] of [
     await assert.rejects(filler.writeAll(), SAYS_HOST);
     assert.ok(freeBytes() > 12 * MIB, `only ${freeBytes()} bytes are left`);
     assert.ok(existsSync(join(disk.mountPoint, 'data', 'reserve')), 'the reserve was touched');
-    // Others fill what is left, and a little of what is to stay free.
+    // Others fill the remaining space, and a little of the reserve.
     writeFileSync(join(disk.mountPoint, 'filler'), Buffer.alloc(freeBytes() - 10 * MIB));
     const statement =
       engine === 'sqlite'

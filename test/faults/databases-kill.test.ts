@@ -12,7 +12,7 @@ import { eventually } from '../harness/waiting.ts';
 const WRITERS = 16;
 const KILLS = 6;
 
-/** Elsewhere nobody can tell which process to kill. */
+/** Elsewhere the process to kill cannot be determined. */
 const skip = existsSync('/proc/self/cmdline') ? false : 'needs /proc';
 
 /** Its processes that have a tenant's file open. */
@@ -43,7 +43,7 @@ interface Made {
 /** A connection of an engine's own driver to a list of numbers. */
 interface Numbers {
   add(number: number): Promise<unknown>;
-  /** How often each is there. */
+  /** The count of each number. */
   times(): Promise<Map<number, number>>;
   close(): Promise<void>;
 }
@@ -79,7 +79,7 @@ const ENGINES: Readonly<Record<string, (cloud: CloudProcess, made: Made) => Prom
   },
 };
 
-/** Writes its own numbers, each once, until told to stop; keeps those that were acknowledged. */
+/** Writes its own numbers, each once, until stopped; keeps the acknowledged ones. */
 class Writer {
   readonly acknowledged: number[] = [];
   #isStopped = false;
@@ -90,7 +90,7 @@ class Writer {
         await numbers().add(number);
         this.acknowledged.push(number);
       } catch {
-        // It may be there or not; it is never used again.
+        // It may exist or not; it is never used again.
         await sleep(20);
       }
     }

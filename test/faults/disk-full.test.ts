@@ -1,4 +1,4 @@
-/** A full disk refuses uploads and nothing else, forgets no bytes, and recovers by itself. */
+/** A full disk refuses only uploads, loses no bytes, and recovers automatically. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { rmSync, statfsSync, writeFileSync } from 'node:fs';
@@ -30,7 +30,7 @@ async function open(t: TestContext): Promise<Fixture> {
   const disk = new LoopDisk(DISK_BYTES);
   const dataDir = `${disk.mountPoint}/data`;
   let running: CloudProcess | undefined;
-  // Before the start: one that fails must not leave the disk mounted.
+  // Before the start: a failed one must not leave the disk mounted.
   t.after(async () => {
     await running?.crash();
     disk.remove();
@@ -45,7 +45,7 @@ async function open(t: TestContext): Promise<Fixture> {
   return { disk, cloud, client, oracle, checker: new Checker(oracle), load };
 }
 
-/** Uploads until one is refused, `clients` at a time. Returns what was refused. */
+/** Uploads until one is refused, `clients` at a time. Returns the refused ones. */
 async function fill({ load, oracle }: Fixture, size: number, clients: number): Promise<Write[]> {
   const refused: Write[] = [];
   const lane = async () => {
@@ -58,7 +58,7 @@ async function fill({ load, oracle }: Fixture, size: number, clients: number): P
   return refused;
 }
 
-/** Everything but uploads works, and what was refused is not there. */
+/** Everything except uploads works, and refused objects do not exist. */
 async function assertUsable({ client, checker, cloud }: Fixture, refused: readonly Write[]): Promise<void> {
   await checker.check(client, { buckets, allBytes: true });
   const { body: listed } = await client.call('/api/buckets/plain/files');
@@ -74,7 +74,7 @@ async function assertUsable({ client, checker, cloud }: Fixture, refused: readon
   });
 }
 
-/** At most `most`: how many rows a full disk holds depends on how much of the log was written back. */
+/** At most `most`: the number of rows on a full disk depends on how much of the log was written back. */
 async function remove({ client, oracle }: Fixture, most: number): Promise<void> {
   const { body: listed } = await client.call('/api/buckets/plain/files');
   const count = Math.min(most, listed.length);
@@ -89,7 +89,7 @@ async function remove({ client, oracle }: Fixture, most: number): Promise<void> 
 
 for (const { what, size, clients, taken } of [
   { what: 'large uploads', size: 5 * MIB, clients: 4, taken: 0 },
-  // Half of the disk is taken before, or it would be thousands of them.
+  // Half of the disk is filled first, otherwise it would be thousands of them.
   { what: 'small inline uploads', size: 16_000, clients: 16, taken: DISK_BYTES / 2 },
 ]) {
   test(`a disk filled by ${what} answers 507, serves and deletes, and recovers`, { skip }, async (t) => {
@@ -122,7 +122,7 @@ test('a disk filled to the last byte by others serves and deletes, and recovers'
     execFileSync('dd', ['if=/dev/zero', `of=${filler}`, 'bs=64k', 'conv=fsync'], { stdio: 'pipe' });
   }, /No space left/);
   const refused: Write[] = [];
-  // An upload let in on the last look at the disk, half a second ago, may still find space in the log.
+  // An upload admitted by the last check of the disk, half a second ago, may still find space in the log.
   await eventually('a small upload is refused', async () => {
     const write = await fixture.load.put('plain', `late/${fixture.oracle.writes.length}`, 100);
     if (write.outcome !== 'acked') refused.push(write);

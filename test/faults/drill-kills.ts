@@ -1,4 +1,4 @@
-/** Restore drills that are killed at a stage, or with their cloud, and what is left of them. */
+/** Restore drills that are killed at a stage, or with their cloud, and their remains. */
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { type LosableCloud, POINTS, POST } from '../acceptance/recovery-kit.ts';
 import { eventually } from '../harness/waiting.ts';
 
-/** In their order. */
+/** In order. */
 const STAGES = [
   'preparing',
   'reading',
@@ -23,11 +23,11 @@ const GROUPS = '/sys/fs/cgroup';
 export interface Drilled {
   readonly lost: LosableCloud;
   readonly pointId: string;
-  /** Settings of its cloud, beside those of the beginning. */
+  /** Settings of its cloud, in addition to the initial ones. */
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** A drill is killed while at that stage; then its cloud is. */
+/** A drill is killed at that stage; then its cloud is. */
 export function testKillsAt(stage: string, of: () => Drilled | string): void {
   test(`its process is killed while ${stage}`, async (t) => {
     const drilled = of();
@@ -56,7 +56,7 @@ export function testKillsAt(stage: string, of: () => Drilled | string): void {
   });
 }
 
-/** One that was faster than we looked is killed where it is. */
+/** One that was faster than the check is killed wherever it is. */
 async function reach({ lost, pointId }: Drilled, stage: string): Promise<string> {
   const path = `${POINTS}/${pointId}`;
   await lost.admin.expect(200, `${path}/drill`, POST);
@@ -94,7 +94,7 @@ function worksIn(folder: string, pid: string): boolean {
   }
 }
 
-/** Of this cloud, or of one that was killed. */
+/** Of this cloud, or of a killed one. */
 function isDrill(lost: LosableCloud, pid: string): boolean {
   try {
     const words = readFileSync(`/proc/${pid}/cmdline`, 'utf8');
@@ -106,7 +106,7 @@ function isDrill(lost: LosableCloud, pid: string): boolean {
   }
 }
 
-/** Names of drills whose control groups are there, of this cloud: those of others may come and go. */
+/** Names of drills of this cloud that have control groups: those of others may come and go. */
 function groupsOf(lost: LosableCloud): string[] {
   if (!existsSync(GROUPS)) return [];
   const groups = readdirSync(GROUPS, { recursive: true, encoding: 'utf8' });

@@ -1,4 +1,4 @@
-/** A disk whose fsync fails: nothing is acknowledged any more, reads go on, and a restart heals. */
+/** A disk whose fsync fails: nothing more is acknowledged, reads continue, and a restart recovers. */
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -41,7 +41,7 @@ async function failFsync(t: TestContext, pid: number): Promise<Fault> {
   return { strace, injected: () => output.split('INJECTED').length - 1 };
 }
 
-/** Takes strace away: the disk seems to work again, as one does that has lost what it failed to write. */
+/** Detaches strace: the disk seems to work again, like one that has lost the writes that failed. */
 async function seemHealed({ strace }: Fault): Promise<void> {
   const exit = once(strace, 'exit');
   strace.kill('SIGTERM');

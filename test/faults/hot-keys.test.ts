@@ -1,4 +1,4 @@
-/** Many clients on few names: each acknowledged version once, in order; each read is of a value sent. */
+/** Many clients on few names: each acknowledged version once, in order; each read returns a sent value. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -19,7 +19,7 @@ const env = { CLOUDLET_RATE_REQUESTS: '1000000' };
 const versioned: readonly TestBucket[] = [{ name: 'history', versioning: true, encryption: false }];
 const unversioned: readonly TestBucket[] = [{ name: 'plain', versioning: false, encryption: false }];
 
-/** Mostly inline, as those race the closest; some with a file. */
+/** Mostly inline, because those have the tightest races; some with a file. */
 function sizeFrom(random: () => number): number {
   return random() < 0.8 ? 1 + Math.floor(random() * 2000) : 20_000 + Math.floor(random() * 100_000);
 }

@@ -1,4 +1,4 @@
-/** Images fetched by name on a disk without space: refused or ended with the reason, nothing is left. */
+/** Images downloaded by name on a full disk: refused or ended with the reason, without remains. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { readdirSync, rmSync, statfsSync } from 'node:fs';
@@ -85,7 +85,7 @@ test('a disk that fills while one is fetched ends it; the cloud goes on, and so 
   mirror.set(DEBIAN_PATH, (response) => {
     let sent = DISK.length / 2;
     sendPart(response, DISK, sent);
-    // Progress is told with a piece that comes a second later.
+    // Progress is reported with a piece that arrives a second later.
     const drip = setInterval(() => response.write(DISK.subarray(sent, ++sent)), 200);
     goOn = () => {
       clearInterval(drip);

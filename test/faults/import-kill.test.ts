@@ -1,4 +1,4 @@
-/** kill -9 while a class is imported: all of it is invited, or nobody. */
+/** kill -9 while a class is imported: either all are invited, or nobody. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -20,7 +20,7 @@ test('an import that is killed has invited everybody or nobody, as its audit ent
   const cloud = await CloudProcess.start({ dataDir });
   t.after(() => cloud.crash().then(() => rmSync(dataDir, { recursive: true })));
   let expected = 0;
-  /** How long an import that nobody kills takes. */
+  /** The duration of an import without a kill. */
   let tookMs = 0;
   const found = { all: 0, none: 0 };
   for (let round = 0; round <= ROUNDS; round++) {
@@ -32,7 +32,7 @@ test('an import that is killed has invited everybody or nobody, as its audit ent
       ({ status }) => status,
       () => null,
     );
-    // The first one shows how long it takes.
+    // The first one determines the duration.
     if (round === 0) await answered;
     else await sleep(random() * tookMs * 1.2);
     if (round === 0) tookMs = performance.now() - began;

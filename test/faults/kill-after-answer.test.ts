@@ -1,6 +1,7 @@
 /**
- * kill -9 the moment the client reads an acknowledgement: in the same turn in which the first bytes of a 200
- * arrive. Random kills seldom meet those milliseconds; a store that answers a little early lives in them.
+ * kill -9 at the moment the client reads an acknowledgement: in the same turn in which the first bytes of a
+ * 200 arrive. Random kills seldom hit those milliseconds; a store that answers slightly too early fails only
+ * in them.
  */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -17,7 +18,7 @@ import { contentOf, Oracle } from './oracle.ts';
 
 /** At least 20: every size comes in every bucket. */
 const ROUNDS = rounds(20, 200);
-/** In the row; the same at its edge; in a file; in several frames; several MiB. */
+/** In the row; at the limit of the row; in a file; in several frames; several MiB. */
 const SIZES = [1, 16_384, 16_385, 300_000, 3_000_000];
 const BOUNDARY = 'kill-after-answer';
 const env = { CLOUDLET_RATE_REQUESTS: '1000000', CLOUDLET_SWEEP_GRACE_SECONDS: '1' };
@@ -34,7 +35,7 @@ interface Round {
   readonly oracle: Oracle;
 }
 
-/** The whole request, so that nothing is left to send when the answer comes. */
+/** The whole request, so that nothing is left to send when the answer arrives. */
 function requestOf({ bucket, name, size }: Put, number: number, key: string): Buffer {
   const field = (about: string, value: string) =>
     `--${BOUNDARY}\r\nContent-Disposition: form-data; ${about}\r\n\r\n${value}`;
@@ -69,7 +70,7 @@ async function putAndKill({ cloud, key, oracle }: Round, put: Put): Promise<void
   if (answer === '') return;
   const { status, body } = parseResponse(answer);
   assert.equal(status, 200, answer);
-  // The answer is one write: what was read of it is whole.
+  // The answer is one write: the bytes read are all of it.
   oracle.end(write, { status, versionId: body.version_id });
 }
 
@@ -95,7 +96,7 @@ test('what was acknowledged a moment before kill -9 is all there', async (t) => 
       puts.map(async (put) => {
         await sleep(random() * 5);
         await putAndKill({ cloud, key, oracle }, put).catch((error) => {
-          // Killed before this one could connect.
+          // Killed before this client could connect.
           if (!(error instanceof Error && 'code' in error)) throw error;
         });
       }),

@@ -1,4 +1,4 @@
-/** kill -9 at random moments of mixed work: nothing acknowledged is lost, nothing partial is seen. */
+/** kill -9 at random moments of mixed work: nothing acknowledged is lost, nothing partial is visible. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -60,7 +60,7 @@ test('kill -9 at random moments loses nothing acknowledged and leaves nothing be
   }
   assert.ok(interrupted > ROUNDS, `only ${interrupted} writes were under way when the process was killed`);
   const client = new Client(cloud.api, key);
-  // One that is kept and one that no row names: the next line is true only once a sweep has looked at both.
+  // One that is kept and one that no row names: the next line is only true once a sweep has checked both.
   await client.call('/api/buckets', { json: { name: 'kept' } });
   await client.upload('kept', 'file', Buffer.alloc(100_000));
   const [file = ''] = blobFiles(dataDir);

@@ -1,4 +1,4 @@
-/** kill -9 while rules remove objects and abort uploads: each removal is done once, and told once. */
+/** kill -9 while rules remove objects and abort uploads: each removal is done once, and reported once. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -12,7 +12,7 @@ import { WebhookReceiver } from '../harness/webhook-receiver.ts';
 import { chooseSeed, randomFrom, rounds } from './load.ts';
 
 const KILLS = rounds(4, 30);
-/** More than rules look at in one go. */
+/** More than rules inspect in one slice. */
 const OBJECTS = 300 * KILLS;
 const UPLOADS = 20 * KILLS;
 const AT_ONCE = 16;
@@ -60,7 +60,7 @@ test('rules that are killed again and again tell of each removal', async (t) => 
     const before = await left();
     if (before === 0) break;
     await eventually('rules run', async () => (await left()) < before);
-    // The first kill comes at once: on a quiet host all is removed in less than 100 ms.
+    // The first kill comes immediately: on an idle host all is removed in less than 100 ms.
     await sleep(kill === 0 ? 0 : random() * 100);
     await cloud.crash();
     await cloud.start();
