@@ -1,4 +1,4 @@
-/** Mixed work of many clients at once, told to the oracle before and after each request. */
+/** Mixed work of many clients in parallel, reported to the oracle before and after each request. */
 import type { Client } from '../harness/client.ts';
 import { contentOf, type Oracle, type Write } from './oracle.ts';
 
@@ -8,7 +8,7 @@ export interface TestBucket {
   readonly encryption: boolean;
 }
 
-/** Every kind of bucket there is. */
+/** Every kind of bucket. */
 export const BUCKETS: readonly TestBucket[] = [
   { name: 'plain', versioning: false, encryption: false },
   { name: 'sealed', versioning: false, encryption: true },
@@ -23,7 +23,7 @@ export async function makeBuckets(client: Client, buckets: readonly TestBucket[]
   }
 }
 
-/** Numbers in [0, 1) that the same seed gives again (mulberry32). */
+/** Numbers in [0, 1), reproducible from the seed (mulberry32). */
 export function randomFrom(seed: number): () => number {
   let state = seed >>> 0;
   return () => {
@@ -34,12 +34,12 @@ export function randomFrom(seed: number): () => number {
   };
 }
 
-/** Chosen at random, printed when it matters, and given back with FAULTS_SEED. */
+/** Chosen at random, printed on failure, and set again with FAULTS_SEED. */
 export function chooseSeed(): number {
   return Number(process.env.FAULTS_SEED ?? Math.floor(Math.random() * 2 ** 32));
 }
 
-/** An amount of work of the chosen tier. */
+/** An amount of work for the chosen tier. */
 export function amount(fast: number, full: number): number {
   return process.env.FAULTS === 'full' ? full : fast;
 }
@@ -50,7 +50,7 @@ export function rounds(fast: number, full: number): number {
   return chosen === undefined ? amount(fast, full) : Number(chosen);
 }
 
-/** Most are small; the edges of the inline and of the chunk size come up, and a few MiB. */
+/** Most are small; some are at the limits of the inline and the chunk size, and some have a few MiB. */
 function sizeFrom(random: () => number): number {
   const edges = [1, 16_383, 16_384, 16_385, 65_536, 65_537, 131_072];
   const pick = random();
@@ -66,7 +66,7 @@ export interface LoadDeps {
   readonly random: () => number;
   readonly buckets?: readonly TestBucket[];
   readonly clients?: number;
-  /** Different names per bucket that are overwritten again and again. */
+  /** Different names per bucket that are overwritten repeatedly. */
   readonly hotNames?: number;
 }
 
@@ -75,7 +75,7 @@ export class Load {
   readonly #objectIds = new Map<string, string>();
   #stopped = false;
   #workers: Promise<void>[] = [];
-  /** Statuses that were answered, and how often. */
+  /** Statuses of answers, with their counts. */
   readonly answers = new Map<number, number>();
 
   constructor(deps: LoadDeps) {
@@ -86,7 +86,7 @@ export class Load {
     this.#workers = Array.from({ length: this.#deps.clients }, () => this.#work());
   }
 
-  /** No new requests; resolves when those under way were answered or cut. */
+  /** No new requests; resolves when those in progress were answered or cut. */
   async stop(): Promise<void> {
     this.#stopped = true;
     await Promise.all(this.#workers);
@@ -97,7 +97,7 @@ export class Load {
       try {
         await this.#step();
       } catch (error) {
-        // fetch says no more than "failed" when the server is gone. All else is a mistake of the test.
+        // fetch only reports "failed" when the server is gone. Any other error is a mistake in the test.
         if (!(error instanceof TypeError)) throw error;
         return;
       }

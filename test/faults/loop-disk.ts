@@ -1,4 +1,4 @@
-/** An ext4 of its own in a file, for faults that a whole disk must have. Needs root and loop devices. */
+/** A separate ext4 in a file, for faults that affect a whole disk. Needs root and loop devices. */
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
@@ -15,7 +15,7 @@ function run(program: string, ...args: string[]): string {
   return execFileSync(program, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] }).trim();
 }
 
-/** Why no loop disk can be had here, or false: the value of a test's `skip`. */
+/** Why loop disks are not possible here, or false: the value of a test's `skip`. */
 export function noLoopDisk(): string | false {
   if (process.getuid?.() !== 0) return 'mounting needs root';
   const missing = notInstalled('losetup', 'mkfs.ext4', 'perl', 'mount');
@@ -55,7 +55,7 @@ export class LoopDisk {
   mount(): void {
     this.#device = run('losetup', '--find', '--show', this.#image);
     try {
-      // Whoever used this device before may have left it read-only.
+      // An earlier user of this device may have left it read-only.
       run('blockdev', '--setrw', this.#device);
       run('mount', '-t', 'ext4', this.#device, this.mountPoint);
       this.#mounted = true;
@@ -65,8 +65,9 @@ export class LoopDisk {
   }
 
   /**
-   * Nobody may have a file open. The device goes too: a process in its own mount namespace, of another
-   * test, may have a copy of this mount, and a file system that was shut down stays so while one is left.
+   * No process may have a file open. The device is removed too: a process in its own mount namespace, of
+   * another test, may have a copy of this mount, and a file system that was shut down stays so while a copy
+   * is left.
    */
   unmount(): void {
     this.#unmountWhenIdle();
@@ -75,7 +76,7 @@ export class LoopDisk {
     this.#mounted = false;
   }
 
-  /** A process that was killed is gone from the list before the kernel has closed its last file. */
+  /** A killed process disappears from the list before the kernel has closed its last file. */
   #unmountWhenIdle(): void {
     const deadline = performance.now() + IDLE_MS;
     for (;;) {
@@ -91,14 +92,14 @@ export class LoopDisk {
 
   /**
    * From now on nothing reaches the disk; 1 still flushes the journal, 2 loses it too. `onCut` is called at
-   * most a millisecond or so before.
+   * most about a millisecond earlier.
    */
   async cutPower(mode: 1 | 2, onCut: () => void): Promise<void> {
     const child = spawn('perl', [SHUTDOWN, this.mountPoint, String(mode)], {
       stdio: ['pipe', 'pipe', 'inherit'],
     });
     const exited = once(child, 'exit');
-    // It says so when it is about to.
+    // It announces this beforehand.
     await Promise.race([once(child.stdout, 'data'), exited]);
     onCut();
     child.stdin.end('\n');

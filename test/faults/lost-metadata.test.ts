@@ -1,4 +1,6 @@
-/** A database that is lost, emptied, older or another cloud's: nothing starts, and nothing is swept away. */
+/**
+ * A database that is lost, emptied, outdated or another cloud's: nothing starts, and nothing is swept away.
+ */
 import assert from 'node:assert/strict';
 import {
   cpSync,
@@ -20,7 +22,7 @@ import { blobFiles, eventually } from '../harness/waiting.ts';
 import { contentOf } from './oracle.ts';
 
 const SIZE = 20_000;
-/** The sweepers look every few seconds. */
+/** The sweepers run every few seconds. */
 const env = { CLOUDLET_SWEEP_GRACE_SECONDS: '1' };
 const FILES = ['metadata.db', 'metadata.db-wal', 'metadata.db-shm'];
 
@@ -29,7 +31,7 @@ let dataDir = '';
 let objectId = '';
 let client: Client;
 
-/** Every file below, without those that each start writes. */
+/** Every file below, except those written by each start. */
 function filesIn(directory: string): string[] {
   return readdirSync(directory, { recursive: true, encoding: 'utf8' })
     .filter((name) => !/^(metadata\.db.*|lock|reserve|control\..*)$/.test(name))
@@ -42,7 +44,7 @@ function move(from: string, to: string): void {
   }
 }
 
-/** The line with which the start ends. */
+/** The last line of the start. */
 async function refusalOf(directory: string): Promise<string> {
   const had = filesIn(directory);
   const error = await CloudProcess.start({ dataDir: directory, env }).then(

@@ -1,5 +1,6 @@
 /**
- * The metadata are in PostgreSQL: it and Cloudlet end at random moments, and nothing acknowledged is lost.
+ * The metadata is in PostgreSQL: it and Cloudlet are killed at random moments, and nothing acknowledged is
+ * lost.
  */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -46,7 +47,7 @@ test('PostgreSQL goes away under load: errors are clear, it goes on by itself, a
   await makeBuckets(client);
   const oracle = new Oracle();
   const random = randomFrom(chooseSeed());
-  // Beside what the oracle knows.
+  // In addition to the oracle's knowledge.
   assert.equal((await client.call('/api/buckets', { json: { name: 'probes' } })).status, 201);
   const probe = (name: string) => client.upload('probes', name, Buffer.alloc(10));
   const load = new Load({ client, oracle, random, clients: 4 });
@@ -109,7 +110,7 @@ test('kills of Cloudlet, PostgreSQL, both and their connections lose nothing, an
   const env = { CLOUDLET_METADATA_URL: url, CLOUDLET_RATE_REQUESTS: '1000000' };
   const cloud = await CloudProcess.start({ dataDir, env });
   t.after(() => cloud.crash());
-  // Neither the cloud nor the server keeps this process.
+  // Neither the cloud nor the server keeps this process alive.
   const alive = setInterval(() => {}, 1000);
   t.after(() => clearInterval(alive));
   await assert.rejects(CloudProcess.start({ env }), /in use by the Cloudlet on \S+, process \d+, since/);
@@ -147,7 +148,7 @@ async function assertAbsenceIsTold(cloud: CloudProcess, client: Client): Promise
   await server.stop();
   await eventually('it is noticed', async () => {
     const { status, body } = await client.upload('plain', 'away', Buffer.alloc(10));
-    // A commit that was sent before the connection was seen to be lost: its outcome is unknown.
+    // A commit sent before the loss of the connection was noticed: its outcome is unknown.
     if (status === 200 || /is unknown/.test(body.detail)) return false;
     assert.deepEqual([status, body.code], [503, 'overloaded'], JSON.stringify(body));
     assert.match(body.detail, /cannot be reached; nothing was stored/);
@@ -156,7 +157,7 @@ async function assertAbsenceIsTold(cloud: CloudProcess, client: Client): Promise
   await eventually('the status says so', async () => {
     const { metadata } = (await admin.call('/api/system/status')).body.components;
     assert.doesNotMatch(JSON.stringify(metadata), /of-the-operator/);
-    // Requests on connections that were lost see it before an attempt to connect does.
+    // Requests on lost connections notice this before an attempt to connect does.
     return metadata.status === 'degraded' && typeof metadata.fix === 'string';
   });
   await server.start();

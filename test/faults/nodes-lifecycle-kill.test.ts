@@ -12,9 +12,9 @@ import { eventually } from '../harness/waiting.ts';
 import { WebhookReceiver } from '../harness/webhook-receiver.ts';
 import { chooseSeed, randomFrom, rounds } from './load.ts';
 
-/** Of a node in the middle of a bucket's removals. */
+/** For a node in the middle of a bucket's removals. */
 const KILLS = rounds(1, 10);
-/** One kill in so many must find objects that are left. */
+/** One kill in this many must find remaining objects. */
 const TRIES = 5;
 /** More than rules inspect in one slice. */
 const OBJECTS = 520;
@@ -86,7 +86,7 @@ test('rules continue at another node when theirs is killed, and report each remo
   const expected = buckets.length * (OBJECTS + UPLOADS);
   const removed = () => reportedBy(receiver);
   await eventually('each removal is reported', () => removed() >= expected);
-  // A run at both nodes, or a report that was stored twice, would arrive by now.
+  // A run at both nodes, or a report stored twice, would have arrived by now.
   await sleep(3000);
   t.diagnostic(`${inTheMiddle} of ${buckets.length} kills left objects`);
   assert.equal(removed(), expected);
@@ -112,7 +112,7 @@ async function fill(users: readonly [CheckedClient, CheckedClient], bucket: stri
   await Promise.all(lanes);
 }
 
-/** Removals in all events; an event that was delivered twice counts once. */
+/** Removals in all events; an event delivered twice counts once. */
 function reportedBy(receiver: WebhookReceiver): number {
   const reports = receiver.received.map(({ id, body }) => [id, JSON.parse(body)] as const);
   const expired = new Map(reports.filter(([, event]) => event.type === 'bucket.objects_expired'));

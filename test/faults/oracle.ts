@@ -1,7 +1,7 @@
 /**
- * The memory of a fault test: what was sent and what was answered, kept away from the disk that is hurt.
- * Acknowledged: must be there. Never acknowledged: wholly there or wholly absent, and the same ever after.
- * Refused (4xx): absent. Each upload has its number in its metadata, so that what is read names its writer.
+ * The memory of a fault test: sent requests and their answers, stored outside the damaged disk. Acknowledged:
+ * must exist. Never acknowledged: completely present or absent, and the same from then on. Refused (4xx):
+ * absent. Each upload has its number in its metadata, so that its content identifies its writer.
  */
 import { createCipheriv, createHash } from 'node:crypto';
 import { closeSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs';
@@ -10,7 +10,7 @@ import { join } from 'node:path';
 
 export type Outcome = 'acked' | 'unknown' | 'refused';
 
-/** One write. `began` and `ended` are positions in the one order of all starts and answers. */
+/** One write. `began` and `ended` are positions in the single order of all starts and answers. */
 export interface Write {
   readonly number: number;
   readonly kind: 'put' | 'delete' | 'delete-version';
@@ -28,7 +28,7 @@ export interface Write {
 
 export type Intent = Pick<Write, 'kind' | 'bucket' | 'name'> & { size?: number; target?: number };
 
-/** What the log keeps of an answer: 2xx acknowledges, 4xx refuses, anything else leaves it open. */
+/** An answer in the log: 2xx acknowledges, 4xx refuses, anything else is unknown. */
 export interface Reply {
   readonly status: number;
   readonly versionId?: string | null | undefined;
@@ -38,7 +38,7 @@ export interface Reply {
 
 const ZEROS = Buffer.alloc(65_536);
 
-/** The bytes of put `number`: like random, but the same whenever they are asked for. */
+/** The bytes of put `number`: random, but reproducible. */
 export function contentOf(number: number, size: number): Buffer {
   const key = createHash('sha256').update(`content ${number}`).digest();
   const stream = createCipheriv('aes-256-ctr', key, Buffer.alloc(16));
@@ -65,7 +65,7 @@ export class Oracle {
     this.#log = openSync(join(this.#directory, 'writes.log'), 'a');
   }
 
-  /** Before the request goes out. */
+  /** Before the request is sent. */
   begin(intent: Intent): Write {
     const number = this.writes.length;
     const size = intent.size ?? 0;
@@ -86,7 +86,7 @@ export class Oracle {
     return write;
   }
 
-  /** After the answer; not at all when none came, or when it came from a machine that has no power. */
+  /** After the answer; not called without one, or for an answer from a machine without power. */
   end(write: Write, { status, versionId, detail = '' }: Reply): void {
     if (!this.#isPowered) {
       this.#note(`${status}, after the power was cut`, write);
@@ -100,7 +100,7 @@ export class Oracle {
     this.#note(`${status}`, write);
   }
 
-  /** Pins what a look at the quiet cloud showed of a write whose outcome was open. */
+  /** Fixes the outcome of an unknown write after it was observed in the idle cloud. */
   settle(write: Write, outcome: Exclude<Outcome, 'unknown'>, versionId: string | null = null): void {
     if (write.outcome !== 'unknown') return;
     write.outcome = outcome;
@@ -119,8 +119,8 @@ export class Oracle {
   }
 
   /**
-   * A machine without power sends no answers; one whose file system is shut down does, for a few
-   * milliseconds more, and ext4's fsync then returns 0 for bytes that are lost (docs/decisions/0010).
+   * A machine without power sends no answers; one whose file system is shut down does so for a few more
+   * milliseconds, and ext4's fsync then returns 0 for lost bytes (docs/decisions/0010).
    */
   setPower(isPowered: boolean): void {
     this.#isPowered = isPowered;
@@ -128,7 +128,7 @@ export class Oracle {
     writeSync(this.#log, `${JSON.stringify({ at: performance.now(), what })}\n`);
   }
 
-  /** Removes the log; a test that fails leaves it to be read. */
+  /** Removes the log; a failed test keeps it for reading. */
   close(): void {
     closeSync(this.#log);
     rmSync(this.#directory, { recursive: true });

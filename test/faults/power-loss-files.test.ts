@@ -1,6 +1,6 @@
 /**
- * The disk forgets everything that was not synced, just after databases and machines were made: the small
- * files by which Cloudlet knows their ports, keys, log-ins and disks are whole, and all of them can be used.
+ * The disk loses all unsynced data, just after databases and machines were created: the small files with
+ * their ports, keys, log-ins and disks are complete, and all of them can be used.
  */
 import { globSync, readdirSync, readlinkSync } from 'node:fs';
 import { test } from 'node:test';
@@ -19,7 +19,7 @@ const DISK_BYTES = 2 * 2 ** 30;
 const POST = { method: 'POST' };
 const isThere = (name: string) => globSync(`build/programs/${name}-*/usr`).length > 0;
 
-/** By the users' driver: the port, the log-in and the data. */
+/** With the users' driver: the port, the log-in and the data. */
 const ENGINES = {
   mongodb: async (uri: string) => {
     const client = new MongoClient(uri, { serverSelectionTimeoutMS: 20_000 });
@@ -54,7 +54,7 @@ function killIfThere(pid: number): void {
   }
 }
 
-/** Servers and machines go with the host; the file system cannot be unmounted while they live. */
+/** Servers and machines end with the host; the file system cannot be unmounted while they run. */
 async function killAllIn(directory: string): Promise<void> {
   const isInside = (pid: string) => {
     try {

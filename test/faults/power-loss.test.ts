@@ -1,4 +1,4 @@
-/** The disk forgets everything that was not synced, in the middle of work: what was acknowledged is there. */
+/** The disk loses all unsynced data, in the middle of work: acknowledged data exists. */
 import { spawn } from 'node:child_process';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -16,7 +16,7 @@ const skip = noLoopDisk();
 
 async function survive(t: TestContext, mode: 1 | 2): Promise<void> {
   const disk = new LoopDisk(DISK_BYTES);
-  // Processes in mount namespaces of their own, as servers of databases are, have copies of the mount.
+  // Processes in separate mount namespaces, such as servers of databases, have copies of the mount.
   const other = spawn('unshare', ['--mount', 'sleep', '600'], { stdio: 'ignore' });
   t.after(() => other.kill());
   t.after(() => disk.remove());
@@ -27,7 +27,7 @@ async function survive(t: TestContext, mode: 1 | 2): Promise<void> {
   const oracle = new Oracle();
   const checker = new Checker(oracle);
   const cloud = await CloudProcess.start({ dataDir, env });
-  // Before the disk goes: t.after runs in order.
+  // Before the disk is removed: t.after runs in order.
   try {
     const { key } = await new Client(cloud.api).newUser();
     await makeBuckets(new Client(cloud.api, key));

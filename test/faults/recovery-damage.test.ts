@@ -1,4 +1,4 @@
-/** Files of a recovery target that are lost, cut or changed: each one that matters is named. */
+/** Files of a recovery target that are lost, truncated or changed: each one that matters is named. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import {
@@ -16,7 +16,7 @@ import { LosableCloud, POINTS, POST } from '../acceptance/recovery-kit.ts';
 import { chooseSeed, randomFrom, rounds } from './load.ts';
 
 const FILES = rounds(200, 2000);
-/** In one round at most. */
+/** At most this many in one round. */
 const AT_ONCE = 4;
 const OBJECTS = 60;
 
@@ -28,7 +28,7 @@ interface Damage {
 
 type Random = () => number;
 
-/** What was done to the file. */
+/** The change to the file. */
 function hurt(path: string, random: Random): 'missing' | 'altered' {
   const { length } = readFileSync(path);
   const way = Math.floor(random() * 3);
@@ -43,7 +43,7 @@ function hurt(path: string, random: Random): 'missing' | 'altered' {
   return way === 0 ? 'missing' : 'altered';
 }
 
-/** So many, or fewer. */
+/** This many, or fewer. */
 function someOf(files: readonly string[], count: number, random: Random): string[] {
   const one = () => files[Math.floor(random() * files.length)] ?? '';
   return [...new Set(Array.from({ length: count }, one))];
@@ -77,7 +77,7 @@ test(`${FILES} files damaged, each is named, whether alone or with others`, asyn
   await lost.keepKey();
   const { target } = lost;
   const matter = [...filesIn(target, 'pieces'), `points/${id}`];
-  // Nobody needs these: rubbish of a kill.
+  // No point needs these: remains of a kill.
   const [piece = ''] = matter;
   const rubbish = Array.from({ length: 8 }, (_, i) => join(dirname(piece), String(i).padStart(64, '0')));
   for (const file of rubbish) copyFileSync(join(target, piece), join(target, file));
@@ -93,7 +93,7 @@ test(`${FILES} files damaged, each is named, whether alone or with others`, asyn
     assert.equal(state, expected.length > 0 ? 'damaged' : 'verified', JSON.stringify(hurtFiles));
     const found = damage as Damage[];
     const lists = found.filter(({ needed_by }) => !needed_by.startsWith('blobs/'));
-    // What a list would name is not known without it.
+    // The files that a list would name are unknown without the list.
     const named = new Set(found.map(({ file }) => file));
     const due = lists.length > 0 ? expected.filter(({ file }) => named.has(file)) : expected;
     assert.deepEqual(sorted(found.map(({ file, problem }) => ({ file, problem }))), sorted(due));

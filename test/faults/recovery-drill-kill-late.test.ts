@@ -1,4 +1,4 @@
-/** A restore drill that is killed while it replays a log or boots a machine leaves nothing either. */
+/** A restore drill killed while it replays a log or boots a machine also leaves nothing behind. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { NO_POSTGRESQL } from '../../scripts/installed.ts';

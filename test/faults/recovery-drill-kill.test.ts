@@ -1,11 +1,11 @@
-/** A restore drill that is killed at any stage, or with its cloud, leaves no process, file or group. */
+/** A restore drill killed at any stage, or with its cloud, leaves no process, file or group. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { after, before, test } from 'node:test';
 import { LosableCloud, POINTS, POST } from '../acceptance/recovery-kit.ts';
 import { testKillsAt } from './drill-kills.ts';
 
-/** A whole run kills at two of them only; test:faults at all. */
+/** A normal run kills at two of them only; test:faults at all. */
 const STAGES = ['reading', 'restoring', 'starting', 'comparing', 'opening databases'];
 
 let lost: LosableCloud;

@@ -1,4 +1,7 @@
-/** kill -9 while points are made, verified and removed: none only seems whole, and nothing leaks. */
+/**
+ * kill -9 while points are created, verified and removed: no incomplete one looks complete, and nothing
+ * leaks.
+ */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { readdirSync } from 'node:fs';
@@ -17,14 +20,14 @@ interface Point {
   readonly state: string;
 }
 
-/** All points after a kill in this act. Each that seems whole is whole. */
+/** All points after a kill in this act. Each that looks complete is complete. */
 async function statesAfter(act: string, { admin }: LosableCloud): Promise<string[]> {
   const points: Point[] = await admin.expect(200, POINTS);
   const ids = points.map(({ point_id: id }) => id).sort();
   for (const { point_id: id, state } of points) {
     assert.ok(['complete', 'verified', 'failed', 'deleting', 'creating'].includes(state), `${act}: ${state}`);
     if (state !== 'complete' && state !== 'verified') continue;
-    // Only what removes pieces can harm others than the newest.
+    // Only the removal of pieces can damage points other than the newest.
     if ((act === 'create' || act === 'verify') && id !== ids.at(-1)) continue;
     const { state: now, damage } = await admin.expect(200, `${POINTS}/${id}/verify?wait=100`, POST);
     assert.deepEqual([now, damage], ['verified', []], `after a kill in ${act} a point only seemed whole`);
@@ -70,12 +73,12 @@ test('kill -9 at random moments', async (t) => {
     assert.equal((await lost.point()).state, 'complete');
   }
   for (const [what, count] of ends) t.diagnostic(`after ${what} ${count} times`);
-  // What the killed ones left goes, and nothing that the last point needs.
+  // Remains of the killed ones are removed, but nothing that the last point needs.
   const last = await lost.point();
   for (const { point_id: id, state } of await listed()) {
     if (id === last.point_id) continue;
     const { status } = await lost.admin.call(`${POINTS}/${id}`, DELETE);
-    // One that was being deleted may be gone since the list was read; no other.
+    // A point that was being deleted may be gone since the list was read, but no other.
     assert.ok(status === 200 || (state === 'deleting' && status === 404), `${id}, ${state}: ${status}`);
   }
   await lost.admin.expect(200, CHECK, POST);

@@ -1,4 +1,4 @@
-/** A target of archived logs that is full, slow or gone costs the live databases nothing. */
+/** A target of archived logs that is full, slow or missing does not affect the live databases. */
 import assert from 'node:assert/strict';
 import { readdirSync, rmSync, statfsSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -12,7 +12,7 @@ import { LoopDisk, noLoopDisk } from './loop-disk.ts';
 
 const MIB = 2 ** 20;
 const ENV = { CLOUDLET_CONTINUOUS_SECONDS: '1' };
-/** max_slot_wal_keep_size, a segment under way, and what a checkpoint leaves for reuse. */
+/** max_slot_wal_keep_size, a segment in progress, and segments kept by a checkpoint for reuse. */
 const MOST_LOG_MIB = 128 + 2 * 16 + 80;
 
 /** A cloud with one database, whose log is archived. */
@@ -45,7 +45,7 @@ class Shop {
     return (await this.lost.user.expect(200, `${this.path}/moments`)).windows;
   }
 
-  /** Writes so much of the log, one commit after the other. */
+  /** Writes this much of the log, one commit after the other. */
   async write(mib: number): Promise<void> {
     for (let at = 0; at < mib; at++)
       await run(
@@ -57,7 +57,7 @@ class Shop {
       );
   }
 
-  /** Milliseconds of the slowest of some commits. */
+  /** Milliseconds of the slowest of several commits. */
   async slowest(): Promise<number> {
     let most = 0;
     for (let at = 0; at < 20; at++) {
@@ -79,7 +79,7 @@ class Shop {
     return Date.parse(String(at));
   }
 
-  /** Resolves when the present can be had again, with the rows of a restore. */
+  /** Resolves when the present can be restored again, with the rows of a restore. */
   async protectedAgain(): Promise<number> {
     const at = await this.now();
     const reach = async () => Date.parse(`${(await this.windows())[0]?.to}Z`);
@@ -119,7 +119,7 @@ describe('a full target', { skip: noDisk }, () => {
     const { bavail, bsize } = statfsSync(disk.mountPoint);
     const filling = join(disk.mountPoint, 'filling');
     writeFileSync(filling, Buffer.alloc(bavail * bsize - 64 * 1024));
-    // Less than the server keeps at most: beyond, there is a gap, and a new line begins after ten minutes.
+    // Less than the server's maximum: above this there is a gap, and a new timeline begins after ten minutes.
     await shop.write(60);
     const mib = logMib(shop.lost.dataDir);
     assert.ok(mib >= 60 && mib <= MOST_LOG_MIB, `${mib} MiB of log`);
@@ -162,7 +162,7 @@ describe('S3 as target', () => {
     await shop.write(4);
     const gone = await shop.slowest();
     t.diagnostic(`slowest of 20 commits, ms: ${[usual, slow, hanging, gone].map(Math.round).join(', ')}`);
-    // As long as one slow answer of the target would be too long.
+    // One slow answer of the target would be too long.
     const most = Math.max(slow, hanging, gone);
     assert.ok(most < 2000, `a commit took ${most} ms`);
     const rows = await shop.count();

@@ -1,4 +1,4 @@
-/** kill -9 while objects are restored from a recovery point: each is there whole or not at all. */
+/** kill -9 while objects are restored from a recovery point: each exists completely or not at all. */
 import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';

@@ -1,4 +1,4 @@
-/** Scheduled recovery points in the data directory leave room for the data. */
+/** Scheduled recovery points in the data directory leave space for the data. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { statfsSync } from 'node:fs';

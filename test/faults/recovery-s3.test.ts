@@ -1,4 +1,6 @@
-/** Recovery points in an S3 that errs: a point is whole or has failed, and the cloud works on. */
+/**
+ * Recovery points in an S3 with errors: a point is complete or has failed, and the cloud continues to work.
+ */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { after, before, beforeEach, test } from 'node:test';
@@ -24,7 +26,7 @@ after(async () => {
   await s3.close();
 });
 
-/** Any that a request may meet. */
+/** Any error that a request may get. */
 const FAULTS: readonly Fault[] = [
   { status: 500 },
   { status: 503, code: 'SlowDown' },

@@ -1,4 +1,4 @@
-/** A recovery target that is full, read-only, or gone while one is made. */
+/** A recovery target that becomes full, read-only, or missing while a point is created. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -41,7 +41,7 @@ test('full: the point fails and says so; with space again one is made', { skip }
   const failed = await lost.point();
   assert.equal(failed.state, 'failed');
   assert.match(failed.state_reason, /full/);
-  // What it had put is gone again: there is space for a smaller one.
+  // Its uploaded data is removed again: there is space for a smaller point.
   assert.equal((await lost.admin.expect(200, CHECK, POST)).removed_pieces, 0);
   const { bavail, bsize } = statfsSync(disk.mountPoint);
   assert.ok(bavail * bsize > 10 * MIB, `${bavail * bsize} bytes are free`);

@@ -1,4 +1,4 @@
-/** kill -9 in the middle of deletions: who repeats one under its Idempotency-Key learns that it is done. */
+/** kill -9 in the middle of deletions: repeating one with its Idempotency-Key reports that it is done. */
 import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -19,7 +19,7 @@ const created = async (user: Client, path: string, json: object) => {
   return body;
 };
 
-/** Each makes something; resolves to the path that deletes it. */
+/** Each creates a resource; resolves to the path that deletes it. */
 const KINDS: Readonly<Record<string, Make>> = {
   bucket: async (user, name) => {
     await created(user, '/api/buckets', { name });
@@ -75,7 +75,7 @@ test('a deletion that a kill cut off is answered as done when it is repeated', a
   assert.deepEqual(body.alarms, []);
 });
 
-/** With so many files that a kill finds its removal under way. */
+/** With so many files that a kill finds the removal in progress. */
 async function largeMachine(user: Client, name: string): Promise<{ path: string; folder: string }> {
   const path = await (KINDS.machine as Make)(user, name);
   const folder = join(cloud.dataDir, 'vms', path.split('/').at(-1) ?? '');
@@ -104,13 +104,13 @@ test('a machine whose deletion a kill cut off is gone after the start, asked for
     user = new Client(cloud.api, user.key);
     const [again, left] = machines;
     const { status } = await user.call(again.path, { method: 'DELETE' });
-    // The start may have ended it before the call came.
+    // The start may have completed it before the call.
     assert.ok(status === 200 || status === 404, `${status}`);
     assert.equal((await user.call(again.path)).status, 404, 'what was answered is so');
     assert.equal((await user.call(again.path, { method: 'DELETE' })).status, 404);
     const state = await user.call(left.path);
     if (state.status === 200 && state.body.state !== 'deleting')
-      // The kill came before the first commit: nothing was asked.
+      // The kill came before the first commit: nothing was requested.
       assert.equal((await user.call(left.path, { method: 'DELETE' })).status, 200);
     await eventually('its deletion ends by itself', async () => (await user.call(left.path)).status === 404);
     assert.deepEqual((await user.call('/api/vms')).body, []);

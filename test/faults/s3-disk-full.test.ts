@@ -1,5 +1,6 @@
 /**
- * A disk that fills while parts come: nothing is half-stored, what is there is served, and space comes back.
+ * A disk that fills up while parts arrive: nothing is stored partially, existing objects are served, and
+ * space is released.
  */
 import assert from 'node:assert/strict';
 import { statfsSync } from 'node:fs';
@@ -50,7 +51,7 @@ test('a disk that is full in a part refuses it, keeps the parts before, and comp
   const etags = await fill(kept);
   assert.ok(etags.length >= 3, `${etags.length} parts`);
 
-  // What is there is served, and the list of parts has those that were acknowledged.
+  // Existing objects are served, and the list of parts contains the acknowledged ones.
   assert.equal((await s3.ok('GET', pathOf('full', 'small'))).text, 'small bytes');
   const listed = await s3.ok('GET', path, { query: `uploadId=${kept}` });
   assert.deepEqual(textsOf(listed.text, 'ETag'), etags);
@@ -58,7 +59,7 @@ test('a disk that is full in a part refuses it, keeps the parts before, and comp
     return blobFiles(dataDir).length === etags.length + 1;
   });
 
-  // An upload that is aborted gives its space back, to the one that goes on.
+  // An aborted upload releases its space for the one that continues.
   await s3.ok('DELETE', path, { query: `uploadId=${other}` });
   await eventually('a part fits again', async () => {
     const { status, headers } = await putPart(kept, etags.length + 1);

@@ -1,4 +1,4 @@
-/** Clients that go away in the middle of an upload leave nothing: no object, no bytes, no count. */
+/** Clients that disconnect in the middle of an upload leave nothing: no object, no bytes, no count. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
@@ -26,7 +26,7 @@ before(async () => {
 });
 after(() => cloud.stop());
 
-/** Sends the head of an upload and `bytes` of its form, as fast as the server takes them. */
+/** Sends the head of an upload and `bytes` of its form, as fast as the server reads them. */
 async function sendPart(bytes: number, bucket = 'box'): Promise<Socket> {
   const { hostname, port } = new URL(cloud.api);
   const socket = connect(Number(port), hostname);

@@ -1,4 +1,4 @@
-/** Machines on a disk that is full: none is half made, and one that runs waits until there is space again. */
+/** Machines on a full disk: none is created partially, and a running one waits until there is space again. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, rmSync, statfsSync } from 'node:fs';
@@ -15,7 +15,7 @@ import { LoopDisk, noLoopDisk } from './loop-disk.ts';
 const MIB = 2 ** 20;
 /** Large enough for mkfs to choose blocks of 4 KiB: a file may then have the size of a machine's disk. */
 const DISK_BYTES = 640 * MIB;
-/** Fewer addresses than machines that are tried below. */
+/** Fewer addresses than machines tried below. */
 const env = { CLOUDLET_VM_POOL: POOL.replace(/\/22$/, '/29') };
 const skip = noLoopDisk();
 
@@ -31,7 +31,7 @@ async function open(t: TestContext): Promise<Fixture> {
   t.after(async () => {
     await running?.crash();
     const vms = `${disk.mountPoint}/data/vms`;
-    // The machines of a test that failed. They hold the disk until they have ended.
+    // The machines of a failed test. They use the disk until they have ended.
     const guests = existsSync(vms) ? readdirSync(vms).flatMap(guestPids) : [];
     for (const pid of guests) process.kill(pid, 'SIGKILL');
     await eventually('nobody holds the disk', () => isRemoved(disk));
@@ -50,7 +50,7 @@ function isRemoved(disk: LoopDisk): boolean {
   }
 }
 
-/** Takes what is free but `left` bytes. Returns what gives it back. */
+/** Uses all free space except `left` bytes. Returns the function that releases it. */
 function leave({ disk }: Fixture, left: number): () => void {
   const path = join(disk.mountPoint, 'most');
   const { bavail, bsize } = statfsSync(disk.mountPoint);
@@ -58,10 +58,10 @@ function leave({ disk }: Fixture, left: number): () => void {
   return () => rmSync(path);
 }
 
-/** Takes all that is free, in blocks that hold nothing. Returns what gives it back. */
+/** Uses all free space, in blocks without content. Returns the function that releases it. */
 function fill({ disk }: Fixture): () => void {
   const path = join(disk.mountPoint, 'filler');
-  // What the file system needs to note the blocks makes the first try too large.
+  // The file system needs space to record the blocks, so the first attempt is too large.
   for (let spare = 0; ; spare += 64) {
     const { bavail, bsize } = statfsSync(disk.mountPoint);
     if (bavail <= spare) return () => rmSync(path);
@@ -132,7 +132,7 @@ test('a guest that writes on a full disk waits, loses nothing and goes on when t
     return [state, state_reason?.code];
   };
   await eventually('it waits for space', async () => (await lookedAt())[1] === 'disk_full');
-  // Several looks at the disk later it still does.
+  // After several more checks of the disk it still does.
   await sleep(3000);
   assert.deepEqual(await lookedAt(), ['running', 'disk_full']);
   assert.doesNotMatch(await log(), /written well/);
@@ -170,7 +170,7 @@ test('an account whose machine fills the disk waits first; the others go on with
   });
   const { bavail, bsize } = statfsSync(fixture.disk.mountPoint);
   assert.ok(bavail * bsize > 50 * MIB, `${Math.floor((bavail * bsize) / MIB)} MiB are left`);
-  // The victim's machine writes on, its files and databases too.
+  // The victim's machine continues to write, and so do its files and databases.
   const wrote = async () =>
     Number(
       (await other.log())
@@ -188,7 +188,7 @@ test('an account whose machine fills the disk waits first; the others go on with
   const query = { json: { statement: 'CREATE TABLE t AS SELECT 1 AS a', read_only: false } };
   const made = await victim.call(`/api/databases/${database.body.database_id}/query`, query);
   assert.equal(made.status, 200, JSON.stringify(made.body));
-  // What would take more of the disk for machines is refused, and the operator is told.
+  // Requests that would use more of the disk for machines are refused, and the operator is notified.
   for (const [path, json, method] of [
     ['/api/vms', NEW_VM, 'POST'],
     [`/api/vms/${still.vm_id}`, { disk_gb: 40 }, 'PATCH'],
@@ -207,12 +207,12 @@ test('an account whose machine fills the disk waits first; the others go on with
   await attacker.call(`${bad.path}/stop?force=true`, { method: 'POST' });
 });
 
-/** Guests that write on and on, each in its own way: its name, and what it does at last. */
+/** Guests that write forever, each in its own way: its name, and its last action. */
 const WRITERS = [
   ['that comes to the end of the disk', 'while :; do one conv=fsync; done'],
-  // It still has much to write when the reserve is given back.
+  // It still has much to write when the reserve is released.
   ['with dirty pages in its memory', 'while :; do one; done'],
-  // Longer than it takes until commits of ours found the disk full.
+  // Longer than our commits need to find the disk full.
   ['that begins to write when the reserve was given back', 'sleep 20; while :; do one conv=fsync; done'],
 ] as const;
 
@@ -235,7 +235,8 @@ for (const [which, then] of WRITERS.slice(0, rounds(0, WRITERS.length))) {
       return String((await client.call(`${path}/log`)).body).includes('writing on');
     });
     const empty = fill(fixture);
-    // In which the reserve is given back to commits of ours, and every guest above wrote; nothing tells.
+    // The time in which the reserve is released for our commits, and every guest above wrote; there is no
+    // signal.
     await sleep(40_000);
     assert.equal(existsSync(join(cloud.dataDir, 'reserve')), false, cloud.output);
     const { state, state_reason } = (await client.call(path)).body;

@@ -1,4 +1,6 @@
-/** kill -9 of Cloudlet while machines are made, started, stopped and deleted: rows and guests agree again. */
+/**
+ * kill -9 of Cloudlet while machines are created, started, stopped and deleted: rows and guests agree again.
+ */
 import assert from 'node:assert/strict';
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -18,19 +20,19 @@ const isFull = process.env.FAULTS === 'full';
 const ROUNDS = rounds(4, 120);
 const MACHINES = 3;
 const LONGEST_ROUND_MS = 2500;
-/** The recovery's own wait for a guest that does not boot far enough to hear the button. */
+/** The recovery's own wait for a guest that does not boot far enough to react to the button. */
 const env = { CLOUDLET_VM_GRACE_SECONDS: '1', CLOUDLET_SWEEP_GRACE_SECONDS: '1' };
 const UNDER_WAY = ['starting', 'stopping', 'deleting'];
 
 type Work = 'start' | 'stop' | 'delete';
 interface Known {
   readonly vmId: string;
-  /** What the last answer said; null: the last request was cut off. */
+  /** The state in the last answer; null: the last request was cut off. */
   state: string | null;
   pids: readonly number[];
 }
 
-/** Works on one machine after the other, each until it is deleted, and knows what was answered. */
+/** Works on one machine after the other, each until it is deleted, and remembers the answers. */
 class Lane {
   readonly #random: () => number;
   readonly #machine: object;
@@ -41,7 +43,7 @@ class Lane {
   #isRunning = false;
   #done: Promise<void> = Promise.resolve();
 
-  /** `machine`: of which it makes one after the other. */
+  /** `machine`: the name of its machines, created one after the other. */
   constructor(random: () => number, machine: object) {
     this.#random = random;
     this.#machine = machine;
@@ -101,14 +103,14 @@ class Lane {
       return answer;
     } catch {
       this.cutOff++;
-      // The process is dead: what goes on now is nothing it could answer.
+      // The process is dead: its later effects are not answers.
       this.#isRunning = false;
       return undefined;
     }
   }
 }
 
-/** Every row is settled, has the guest that it says, and says what was answered last. */
+/** Every row is settled, matches its guest, and has the state of the last answer. */
 async function check(client: Client, lanes: readonly Lane[]): Promise<void> {
   let rows = new Map<string, string>();
   await eventually('no machine is on its way', async () => {
@@ -131,7 +133,7 @@ async function check(client: Client, lanes: readonly Lane[]): Promise<void> {
   }
 }
 
-/** Lanes whose deletion was cut off and happened go on with a new machine. */
+/** Lanes whose deletion was cut off but done continue with a new machine. */
 async function forgetDeleted(client: Client, lanes: readonly Lane[]): Promise<void> {
   const { body } = await client.call('/api/vms');
   const ids = new Set(body.map((vm: { vm_id: string }) => vm.vm_id));
@@ -146,7 +148,7 @@ async function removeAll(client: Client): Promise<void> {
   }
 }
 
-/** Each machine was created and deleted once, and every run that began has ended before the next began. */
+/** Each machine was created and deleted once, and every run ended before the next one began. */
 function assertUsage(dataDir: string): number {
   const database = new Database(join(dataDir, 'metadata.db'), { readonly: true });
   const rows = database.prepare('SELECT vm_id, event FROM vm_usage ORDER BY id').all();
@@ -171,7 +173,7 @@ test('kill -9 while machines come and go: none doubled, none orphaned, usage bal
   const cloud = await CloudProcess.start({ dataDir, env });
   t.after(() => cloud.crash());
   const { key } = await new Client(cloud.api).newUser();
-  // Guests are killed or stopped before they have booted far enough to hear a button.
+  // Guests are killed or stopped before they have booted far enough to react to a button.
   const idle = isFull ? {} : await idleImage(await CheckedClient.open(cloud.api, ADMIN_KEY));
   const lanes = Array.from({ length: MACHINES }, () => new Lane(random, { ...NEW_VM, ...idle }));
   for (let round = 0; round < ROUNDS; round++) {

@@ -1,6 +1,6 @@
 /**
- * The host goes down and comes up again under machines: those that were running start by themselves. A host
- * is not rebooted here: its guests are killed with Cloudlet, and the new one is shown another boot.
+ * A reboot of the host under machines: those that were running start automatically. The host is not really
+ * rebooted: its guests are killed with Cloudlet, and the new one sees another boot.
  */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
@@ -17,11 +17,11 @@ import { eventually } from '../harness/waiting.ts';
 const isAble = process.getuid?.() === 0 && spawnSync('unshare', ['--mount', 'true']).status === 0;
 const skip = cannotRunGuests() || (isAble ? false : 'showing another boot needs root and mount namespaces');
 
-/** Runs what follows where the kernel seems to have booted a moment ago. */
+/** Runs the given command where the kernel seems to have booted a moment ago. */
 function asAfterBoot(directory: string): string[] {
   const [bootId, stat] = [join(directory, 'boot_id'), join(directory, 'stat')];
   writeFileSync(bootId, `${randomUUID()}\n`);
-  // In whole seconds, and after all that was before.
+  // In whole seconds, and after everything before.
   const now = Math.ceil(Date.now() / 1000);
   writeFileSync(stat, readFileSync('/proc/stat', 'utf8').replace(/^btime \d+$/m, `btime ${now}`));
   const show =
