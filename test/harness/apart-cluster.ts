@@ -1,4 +1,4 @@
-/** Three nodes on networks of their own behind Caddy, by the recipe of deploy/. */
+/** Three nodes on separate networks behind Caddy, with the configuration of deploy/. */
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';

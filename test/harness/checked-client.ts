@@ -1,4 +1,4 @@
-/** A Client that holds every answer against the cloud's own openapi.json, with background calls. */
+/** A Client that checks every answer against the cloud's own openapi.json, including background calls. */
 import assert from 'node:assert/strict';
 import type { TSchema } from 'typebox';
 import { Compile } from 'typebox/schema';
@@ -23,13 +23,13 @@ export interface Entry {
   readonly operation: Operation;
 }
 
-/** Given by the edge before any operation is known or entered, so that no operation lists them. */
+/** Sent by the edge before any operation is known or entered, so no operation lists them. */
 const EDGE_CODES = new Set(['bad_http', 'headers_too_large', 'request_timeout', 'overloaded']);
 
-/** What no problem may tell of Cloudlet itself. */
+/** Details of Cloudlet itself that no problem may reveal. */
 const INNARDS = /\.ts\b|node_modules|\\n +at |SQLITE|SELECT /;
 
-/** What a cloud's openapi.json says, with its schemas compiled once. */
+/** The content of a cloud's openapi.json, with its schemas compiled once. */
 class Declaration {
   readonly operations: readonly Entry[];
   readonly #problem: ReturnType<typeof Compile>;
@@ -45,7 +45,7 @@ class Declaration {
     this.#problem = Compile(document.components.schemas.Problem);
   }
 
-  /** The operation a request reaches, if any; fixed paths win over `{}`. */
+  /** The operation of a request, if any; fixed paths have priority over `{}`. */
   find(method: string, url: string): Entry | undefined {
     const path = url.split('?', 1)[0] ?? '';
     return this.operations
@@ -73,14 +73,14 @@ class Declaration {
     this.#demand(this.#validator(declared.schema), body, where);
   }
 
-  /** Fails unless it is problem details as contract §2 has them. */
+  /** Fails unless it is problem details according to contract §2. */
   checkProblem(where: string, { status, headers, body }: Answer): void {
     assert.match(headers.get('content-type') ?? '', /^application\/problem\+json/, `${where}: ${body}`);
     this.#demand(this.#problem, body, where);
     assert.equal(body.status, status, where);
     assert.equal(body.error, body.detail, where);
     assert.equal(body.request_id, headers.get('x-request-id'), where);
-    // What an engine says of a tenant's statement is the tenant's own.
+    // The engine's message about a tenant's statement may contain the tenant's own text.
     const ours = body.code === 'query_failed' ? /\.ts\b|node_modules|\\n +at / : INNARDS;
     assert.doesNotMatch(JSON.stringify(body), ours, where);
     if (status === 401) assert.ok(headers.get('www-authenticate'), `${where}: WWW-Authenticate`);
@@ -100,7 +100,7 @@ class Declaration {
   }
 }
 
-/** The document with each `$ref` replaced by what it stands for. */
+/** The document with each `$ref` replaced by its target. */
 // biome-ignore lint/suspicious/noExplicitAny: a document read from outside
 function withoutReferences(document: any, part: any = document): any {
   if (typeof part !== 'object' || part === null) return part;
@@ -147,7 +147,7 @@ export class CheckedClient extends Client {
     return answer;
   }
 
-  /** The answer's body, when it has this status; a failure shows what came instead. */
+  /** The body of the answer if it has this status; a failure shows the actual answer. */
   // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape
   async expect(status: number, path: string, call: Call = {}): Promise<any> {
     const { status: actual, body } = await this.call(path, call);
@@ -155,7 +155,7 @@ export class CheckedClient extends Client {
     return body;
   }
 
-  /** The problem, when the call is refused with this status and code. */
+  /** The problem if the call is refused with this status and code. */
   // biome-ignore lint/suspicious/noExplicitAny: as above
   async refused(status: number, code: string, [path, call = {}]: [string, Call?]): Promise<any> {
     const body = await this.expect(status, path, call);

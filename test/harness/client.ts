@@ -1,9 +1,9 @@
-/** A small HTTP client for black-box tests: calls the API, keeps nothing, judges nothing. */
+/** A small HTTP client for black-box tests: calls the API, without state or checks. */
 
 export interface Answer {
   readonly status: number;
   readonly headers: Headers;
-  /** Parsed when the answer is JSON, else the text. */
+  /** Parsed if the answer is JSON, otherwise the text. */
   // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape
   readonly body: any;
 }
@@ -13,7 +13,7 @@ export interface Call {
   readonly headers?: Readonly<Record<string, string>>;
   /** Sent as JSON. */
   readonly json?: unknown;
-  /** Sent as it is. */
+  /** Sent unchanged. */
   readonly body?: RequestInit['body'];
 }
 
@@ -23,7 +23,7 @@ export interface Account {
   readonly api_key: string;
 }
 
-/** The headers by which a page of the cloud acts in the session that this log-in began. */
+/** The headers with which a page of the cloud acts in the session of this log-in. */
 export interface SessionHeaders extends Readonly<Record<string, string>> {
   readonly cookie: string;
   readonly 'cloudlet-session': string;
@@ -82,7 +82,7 @@ export class Client {
     return body;
   }
 
-  /** A client with a fresh account's key. */
+  /** A client with the key of a new account. */
   async newUser(): Promise<Client> {
     return this.as((await this.register()).api_key);
   }

@@ -1,4 +1,4 @@
-/** A real Cloudlet in its own process, for tests that know it by HTTP only. */
+/** A real Cloudlet in its own process, for tests that use it over HTTP only. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -22,10 +22,10 @@ import { StartProgress } from './start-progress.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const LAUNCHER = join(ROOT, 'bin/cloudlet');
-/** Longer than any orderly stop on a quiet host; a test that waits for ever says nothing. */
+/** Longer than any orderly stop on an idle host; a test that waits forever reports nothing. */
 const END_MS = 120_000;
 
-/** Where machines of this test process have their addresses: a network of four times 256. */
+/** The addresses for machines of this test process: a network of four times 256. */
 export const POOL = testPool();
 
 /** Why tests and their clouds cannot run programs as other users here, or false. */
@@ -34,7 +34,7 @@ export const NO_OTHER_USERS: string | false = noGuestUsers;
 export const NO_OTHER_READERS: string | false = noOtherReaders;
 
 const FIRST_PORT = 10_000 + (process.pid % 900) * 10;
-/** What a cloud must have of its own to run beside others. */
+/** The resources that a cloud must not share to run beside others. */
 export const OWN_GROUND = {
   CLOUDLET_VM_POOL: POOL,
   CLOUDLET_VM_UID_BASE: String(testUidBase()),
@@ -45,15 +45,15 @@ export const OWN_GROUND = {
   CLOUDLET_MONGODB_PORT: String(FIRST_PORT + 6),
 };
 
-/** The key of an administrator that every test cloud has. */
+/** An administrator's key that every test cloud accepts. */
 export const ADMIN_KEY = 'test-administrator-key-0123456789';
 
 export interface CloudOptions {
-  /** Kept when given; else a temporary one that stop() removes. */
+  /** Kept if given; otherwise a temporary one that stop() removes. */
   readonly dataDir?: string;
-  /** Further CLOUDLET_ settings; undefined takes away one that every test cloud has. */
+  /** Additional CLOUDLET_ settings; undefined removes one that every test cloud has. */
   readonly env?: Readonly<Record<string, string | undefined>>;
-  /** Put before the launcher, e.g. strace and its arguments. */
+  /** Prefix of the launcher, e.g. strace and its arguments. */
   readonly wrapper?: readonly string[];
   /** Instead of `bin/cloudlet start`; run in the root of the project. */
   readonly command?: readonly string[];
@@ -72,14 +72,14 @@ export class CloudProcess {
     this.dataDir = dataDir ?? mkdtempSync(join(tmpdir(), 'cloudlet-test-'));
   }
 
-  /** Starts another program on the directory and settings of this one, which has ended. */
+  /** Starts another program on the directory and settings of this one, after its end. */
   with(options: Pick<CloudOptions, 'command' | 'wrapper'>): Promise<CloudProcess> {
     const { command: _, ...own } = this.#options;
     const next = new CloudProcess({ ...own, ...options }, this.dataDir);
     return next.start().then(() => next);
   }
 
-  /** Resolves when both ports answer. Rejects with the output when it does not come up. */
+  /** Resolves when both ports answer. Rejects with the output when the start fails. */
   static async start(options: CloudOptions = {}): Promise<CloudProcess> {
     const cloud = new CloudProcess(options);
     await cloud.start();
@@ -98,9 +98,9 @@ export class CloudProcess {
       CLOUDLET_DATA_PORT: '0',
       CLOUDLET_ADMIN_KEY: ADMIN_KEY,
       CLOUDLET_LOG_LEVEL: 'warn',
-      // By default a cloud that others reach takes no registrations.
+      // By default a cloud that others can reach allows no registrations.
       CLOUDLET_REGISTRATION: 'open',
-      // The test boots of KVM's probe would take seconds of processor from every test.
+      // The test boots of KVM's probe would cost every test seconds of processor time.
       CLOUDLET_VM_ACCEL: 'tcg',
       ...OWN_GROUND,
       ...(await metadataEnv(this.dataDir)),
@@ -125,7 +125,7 @@ export class CloudProcess {
       }
       await sleep(10);
     }
-    // A file whose test fails before its stop() must end all the same; leftovers.ts then ends the cloud.
+    // A file whose test fails before its stop() must still end; leftovers.ts then ends the cloud.
     child.unref();
     for (const stream of [child.stdout, child.stderr]) (stream as Socket).unref();
     this.api = /API +(\S+)\/api$/m.exec(this.#output)?.[1] ?? '';
@@ -141,20 +141,20 @@ export class CloudProcess {
     return this.#child?.pid ?? 0;
   }
 
-  /** It has been started, and runs no more. */
+  /** It was started, and no longer runs. */
   get hasEnded(): boolean {
     const child = this.#child;
     return child !== undefined && (child.exitCode !== null || child.signalCode !== null);
   }
 
-  /** SIGKILL to the process and its wrapper, now. */
+  /** Sends SIGKILL to the process and its wrapper, immediately. */
   kill(): void {
     const child = this.#child;
     if (child?.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
     process.kill(-child.pid, 'SIGKILL');
   }
 
-  /** SIGKILL, and resolves when it is gone. */
+  /** Sends SIGKILL, and resolves when it is gone. */
   async crash(): Promise<void> {
     const child = this.#child;
     this.kill();
@@ -174,7 +174,7 @@ export class CloudProcess {
     return child?.exitCode ?? null;
   }
 
-  /** SIGTERM; resolves with the exit code, once all that it printed is there. */
+  /** SIGTERM; resolves with the exit code, once all of its output is there. */
   async end(): Promise<number | null> {
     const child = this.#child;
     if (child && child.exitCode === null && child.signalCode === null) {
@@ -196,7 +196,7 @@ export class CloudProcess {
     return child?.exitCode ?? null;
   }
 
-  /** As end(), and removes a temporary data directory. */
+  /** Like end(), and removes a temporary data directory. */
   async stop(): Promise<number | null> {
     const status = await this.end();
     if (this.#options.dataDir === undefined) {

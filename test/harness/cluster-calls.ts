@@ -1,4 +1,4 @@
-/** Calls to the nodes of a cluster of which some are killed, as a client behind a proxy makes them. */
+/** Calls to the nodes of a cluster while some of them are killed, as from a client behind a proxy. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ADMIN_KEY, type CloudProcess } from './cloud-process.ts';
 import { OpenWork } from './open-work.ts';
@@ -18,37 +18,39 @@ export interface Call {
 
 export type Method = 'GET' | 'POST' | 'DELETE' | 'PATCH';
 
-/** An answer may take as long as an outcome is asked for. */
+/** An answer may take as long as the call may wait for an outcome. */
 export const CALL_MS = 45_000;
 const GIVE_UP_MS = 120_000;
 const KEY = { 'x-api-key': ADMIN_KEY };
 
 export class ClusterCalls {
   readonly nodes: readonly CloudProcess[];
-  /** Nodes that are being killed, stopped or cut off: nothing is asked there that must be true at once. */
+  /**
+   * Nodes being killed, stopped or cut off: they are not asked for anything that must be true immediately.
+   */
   readonly troubled = new Set<CloudProcess>();
   readonly open = new OpenWork();
   readonly #proxy: Place | undefined;
   #number = 0;
 
-  /** `proxy`: URL in front of all nodes, for calls that any may answer. */
+  /** `proxy`: URL in front of all nodes, for calls that any node may answer. */
   constructor(nodes: readonly CloudProcess[], proxy?: string) {
     this.nodes = nodes;
     this.#proxy = proxy === undefined ? undefined : { api: proxy };
   }
 
-  /** A number that no other has, for names. */
+  /** A unique number, for names. */
   next(): number {
     return ++this.#number;
   }
 
-  /** Asks one node after another, under one key, until one answers with more than "not now". */
+  /** Calls one node after another, with the same key, until one answers with more than "not now". */
   async must(method: Method, path: string, call: Call = {}): Promise<Answer> {
     const any = () => this.#proxy ?? (this.nodes[Math.floor(Math.random() * this.nodes.length)] as Place);
     return this.mustAt(any, [method, path], call);
   }
 
-  /** The same at the nodes that `place` gives. */
+  /** The same at the nodes returned by `place`. */
   mustAt(place: () => Place, line: [Method, string], call: Call = {}): Promise<Answer> {
     return this.open.named(line.join(' '), () => this.#mustAt(place, line, call));
   }
@@ -67,12 +69,12 @@ export class ClusterCalls {
   }
 }
 
-/** 503, or 502 of a proxy; or the first call under the key still runs. */
+/** 503, or 502 of a proxy; or the first call with the key is still running. */
 function isNotNow({ status, text }: Answer): boolean {
   return status === 503 || status === 502 || status === 429 || /"idempotency_in_flight"/.test(text);
 }
 
-/** One request, by default as administrator. Rejects where none is answered. */
+/** One request, by default as administrator. Rejects if there is no answer. */
 export async function ask(
   node: Place,
   line: string,

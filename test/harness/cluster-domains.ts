@@ -1,4 +1,4 @@
-/** Load of further domains on a cluster, for ClusterLoad: S3, money, and a database at the host node. */
+/** Load on more domains of a cluster, for ClusterLoad: S3, credits, and a database at the host node. */
 import { GetObjectCommand, PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
 import type { CloudProcess } from './cloud-process.ts';
 import { ask, CALL_MS, type ClusterCalls } from './cluster-calls.ts';
@@ -12,7 +12,7 @@ export class ClusterDomains {
   readonly counts = { puts: 0, credits: 0, rows: 0 };
   readonly #put = new Map<string, string>();
   readonly #rows: number[] = [];
-  /** At each node's data origin, which is another after its restart. */
+  /** At each node's data origin, which changes at its restart. */
   readonly #clients = new Map<string, S3Client>();
   #credentials = { accessKeyId: '', secretAccessKey: '' };
   /** Only its credits change, by whole corrections. */
@@ -23,7 +23,7 @@ export class ClusterDomains {
     this.#calls = calls;
   }
 
-  /** Makes what the steps need. */
+  /** Creates the resources that the steps need. */
   async prepare(): Promise<void> {
     await this.#made('/api/buckets', { name: BUCKET });
     const key = await this.#made('/api/account/access-keys', { name: 'S3', scopes: ['*'] });
@@ -40,7 +40,7 @@ export class ClusterDomains {
     return { put: () => this.#putObject(), credit: () => this.#credit(), insert: () => this.#insert() };
   }
 
-  /** Compares with what each node says; to be called once all are up. */
+  /** Compares with the answers of each node; call it once all are up. */
   async check(): Promise<void> {
     for (const node of this.#calls.nodes) {
       for (const [key, content] of this.#put) {
@@ -51,7 +51,7 @@ export class ClusterDomains {
       const { credits } = JSON.parse(text) as { credits: number };
       const expected = this.#account.credits + this.counts.credits * CREDITS;
       if (credits !== expected) this.#fault(`${credits} credits instead of ${expected}`);
-      // As one value: an answer has 1,000 rows at most.
+      // As a single value: an answer has 1,000 rows at most.
       const [[all] = []] = await this.#query('SELECT json_group_array(number) FROM numbers', node);
       const rows = new Set(JSON.parse(String(all)) as number[]);
       const lost = this.#rows.filter((number) => !rows.has(number));
@@ -64,7 +64,7 @@ export class ClusterDomains {
     this.faults.push(text);
   }
 
-  /** Stored by S3 at one node, it is there at each other at once. */
+  /** Once S3 has stored it at one node, every other node has it immediately. */
   async #putObject(): Promise<void> {
     const key = `object-${this.#calls.next()}`;
     const body = `content of ${key}`;
@@ -82,7 +82,7 @@ export class ClusterDomains {
     this.#put.set(key, body);
     for (const other of this.#untroubled()) {
       const text = await this.#get(other, key).catch((error) => {
-        // Of a node that was hurt meanwhile.
+        // For a node that was disturbed meanwhile.
         if (this.#calls.troubled.has(other)) return body;
         return this.#refused(error, `S3 GET ${key}`) ? body : body;
       });
@@ -105,7 +105,7 @@ export class ClusterDomains {
     this.counts.credits++;
   }
 
-  /** At the host, which may have done it although it was killed before it answered. */
+  /** At the host, which may have executed it although it was killed before it answered. */
   async #insert(): Promise<void> {
     const number = this.#calls.next();
     await this.#query(`INSERT OR IGNORE INTO numbers VALUES (${number})`);
@@ -152,7 +152,7 @@ export class ClusterDomains {
     return made;
   }
 
-  /** In another order each time. */
+  /** In a different order each time. */
   #untroubled(): CloudProcess[] {
     const nodes = this.#calls.nodes.filter((node) => !this.#calls.troubled.has(node));
     const first = this.#calls.next() % Math.max(1, nodes.length);

@@ -1,7 +1,6 @@
 /**
- * Mixed load on the nodes of a cluster while some of them are killed, and what must hold afterwards. A caller
- * goes on at another node under the same Idempotency-Key when an answer does not come, as a client behind a
- * proxy does.
+ * Mixed load on the nodes of a cluster while some of them are killed, and the invariants afterwards. A caller
+ * without an answer continues at another node with the same Idempotency-Key, like a client behind a proxy.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { patienceMs } from '../../server/platform/host/host-facts.ts';
@@ -14,13 +13,13 @@ import { eventually } from './waiting.ts';
 import type { Received, WebhookReceiver } from './webhook-receiver.ts';
 
 const BUCKET = 'kept';
-/** A node that is in no trouble answers long before. */
+/** An undisturbed node answers long before. */
 const NEVER_MS = 60_000;
 
 interface How {
-  /** URL in front of all nodes, for calls that any may answer. */
+  /** URL in front of all nodes, for calls that any node may answer. */
   readonly proxy?: string | undefined;
-  /** Also S3, money, a database at the host, and rules of which the nodes have EXPIRING_ENV. */
+  /** Also S3, credits, a database at the host, and rules for which the nodes have EXPIRING_ENV. */
   readonly isMixed?: boolean;
 }
 
@@ -30,7 +29,7 @@ export class ClusterLoad {
   readonly #domains: ClusterDomains | undefined;
   readonly #expiring: ExpiringLoad | undefined;
   readonly faults: string[] = [];
-  /** Id of an object → content that was acknowledged. */
+  /** Id of an object → acknowledged content. */
   readonly #stored = new Map<string, string>();
   readonly #deleted = new Set<string>();
   readonly counts = { uploads: 0, deletions: 0, reads: 0, pairs: 0, accounts: 0, revocations: 0, events: 0 };
@@ -52,13 +51,13 @@ export class ClusterLoad {
     return this.#calls.open;
   }
 
-  /** Done of each kind. */
+  /** Completed calls of each kind. */
   get done(): Readonly<Record<string, number>> {
     const stored = this.#expiring === undefined ? {} : { expiring: this.#expiring.stored };
     return { ...this.counts, ...this.#domains?.counts, ...stored };
   }
 
-  /** Loads the cluster until `work` has ended, then until each call has. SIGUSR2 prints what is open. */
+  /** Loads the cluster until `work` has ended, then until each call has. SIGUSR2 prints the open calls. */
   async during(receiver: WebhookReceiver, work: () => Promise<void>): Promise<void> {
     await this.#must('POST', '/api/buckets', { json: { name: BUCKET } });
     const hook = await this.#must('POST', '/api/webhooks', { json: { url: receiver.url, events: ['*'] } });
@@ -89,8 +88,8 @@ export class ClusterLoad {
   }
 
   /**
-   * Compares all that was acknowledged with what each node has, and what was told to the receiver with what
-   * happened; to be called once all are up. `troubles`: how many nodes were hurt.
+   * Compares all acknowledged data with the data of each node, and the deliveries with the events; call it
+   * once all are up. `troubles`: the number of disturbed nodes.
    */
   async check(receiver: WebhookReceiver, troubles: number): Promise<void> {
     for (const [name, content] of this.#stored) {
@@ -124,11 +123,11 @@ export class ClusterLoad {
     return [...this.#stored.values()].reduce((sum, content) => sum + content.length, 0);
   }
 
-  /** Each event arrives, and twice only where a node was hurt between delivery and its record. */
+  /** Each event arrives, and twice only if a node was disturbed between the delivery and its record. */
   async #checkDeliveries({ received }: WebhookReceiver, troubles: number): Promise<void> {
     const ids = () => new Set(received.filter(isTest).map(({ id }) => id));
     for (let i = 0; i < 100 && ids().size < this.counts.events; i++) await sleep(200);
-    // What is delivered twice arrives by now.
+    // A second delivery would have arrived by now.
     await sleep(2000);
     if (ids().size !== this.counts.events)
       this.faults.push(`${ids().size} of ${this.counts.events} events were delivered`);
@@ -191,7 +190,7 @@ export class ClusterLoad {
     this.counts.deletions++;
   }
 
-  /** The same call under the same key at two nodes at once: one effect, and the same answer twice. */
+  /** The same call with the same key at two nodes at once: one effect, and the same answer twice. */
   async #pair(): Promise<void> {
     const name = `pair-${this.#calls.next()}`;
     await this.#atTwo('/api/buckets', name, { json: { name } });
@@ -241,7 +240,7 @@ export class ClusterLoad {
     if (made.status !== 201) return void this.faults.push(`access key: ${made.status} ${made.text}`);
     const { id, api_key: key } = JSON.parse(made.text) as { id: string; api_key: string };
     const headers = { 'x-api-key': key };
-    // Each node remembers it now.
+    // Each node has it in memory now.
     const known = this.#nodes.filter((node) => !this.troubled.has(node));
     await Promise.allSettled(known.map((node) => ask(node, 'GET /api/buckets', { headers })));
     const { status } = await this.#must('DELETE', `/api/account/access-keys/${id}`);
@@ -254,11 +253,13 @@ export class ClusterLoad {
     this.counts.revocations++;
   }
 
-  /** Until this node refuses the key, is in trouble, or has not refused it for so long that it never will. */
+  /**
+   * Until this node refuses the key, is disturbed, or has accepted it for so long that it never will refuse.
+   */
   async #refusedBy(node: CloudProcess, headers: Record<string, string>, began: number): Promise<void> {
     let last = 'nothing';
     while (!this.troubled.has(node)) {
-      // A node may stand still with a call that it has let in.
+      // A node may stand still with a call that it has admitted.
       const askedMs = performance.now() - began;
       if (askedMs > patienceMs(NEVER_MS))
         return void this.faults.push(`a deleted key is not refused by ${node.api}, which says ${last}`);

@@ -19,7 +19,7 @@ interface HowStarted extends Pick<CloudOptions, 'dataDir' | 'wrapper' | 'command
   readonly network?: NodeNetwork;
 }
 
-/** Port of the API at nodes with networks of their own. */
+/** Port of the API on nodes with their own networks. */
 const PORT_APART = 8080;
 
 export class Cluster {
@@ -28,10 +28,10 @@ export class Cluster {
   readonly #env: Readonly<Record<string, string>>;
   /** The first has the machines and databases. */
   readonly nodes: CloudProcess[] = [];
-  /** The way of each to the metadata, which can be blocked or cut. */
+  /** The connection of each node to the metadata, which can be blocked or cut. */
   readonly ways: TcpProxy[] = [];
   readonly #waysToS3: TcpProxy[] = [];
-  /** Ways on which messages between nodes are lost, and nothing else. */
+  /** Connections that lose only the messages between nodes. */
   readonly #deaf = new Set<TcpProxy>();
 
   private constructor(server: OperatorServer, s3: S3Fixture, env: Readonly<Record<string, string>>) {
@@ -58,7 +58,7 @@ export class Cluster {
     }
   }
 
-  /** Starts one more node, which has its own way to the metadata. */
+  /** Starts another node, with its own connection to the metadata. */
   async add(
     env: Readonly<Record<string, string>> = {},
     { network, ...how }: HowStarted = {},
@@ -121,14 +121,14 @@ export class Cluster {
     return next;
   }
 
-  /** One more node, on the port of the first at another address of the loopback. */
+  /** Another node, on the port of the first at another address of the loopback. */
   addAt(address: string): Promise<CloudProcess> {
     const { port } = new URL(this.nodes[0]?.api ?? '');
     const url = `http://${address}:${port}`;
     return this.add({ CLOUDLET_HOST: address, CLOUDLET_PORT: port, CLOUDLET_NODE_URL: url });
   }
 
-  /** One more node, with a way to S3 of its own. */
+  /** Another node, with its own connection to S3. */
   async addWithOwnWay(): Promise<{ node: CloudProcess; way: TcpProxy }> {
     const url = new URL(this.#s3.url('cluster'));
     const way = await TcpProxy.to(Number(url.port));
@@ -137,12 +137,12 @@ export class Cluster {
     return { node: await this.add({ CLOUDLET_BLOBS_URL: url.href }), way };
   }
 
-  /** PostgreSQL with the metadata, to be hurt. */
+  /** PostgreSQL with the metadata, to be disturbed. */
   get database(): OperatorServer {
     return this.#server;
   }
 
-  /** Where the metadata are. */
+  /** The location of the metadata. */
   get metadataUrl(): string {
     return this.#server.url('postgres', 'of-the-operator');
   }

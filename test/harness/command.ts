@@ -6,7 +6,9 @@ import { StartProgress } from './start-progress.ts';
 
 const LAUNCHER = fileURLToPath(new URL('../../bin/cloudlet', import.meta.url));
 
-/** One that gets further for so many times its timeout does not end by itself: a cloud that starts. */
+/**
+ * A command that makes progress for this many times its timeout does not end by itself: a cloud that starts.
+ */
 const MOST_WAITS = 10;
 
 export interface Ended {
@@ -20,17 +22,17 @@ export interface CommandOptions {
   readonly env: Readonly<Record<string, string>>;
   readonly uid?: number;
   readonly gid?: number;
-  /** How long it may wait for others, with no processor time and no output. */
+  /** Maximum wait for others, without processor time and output. */
   readonly timeoutMs?: number;
 }
 
-/** Killed, and then with the code null, when it gets no further. */
+/** Killed, and then with the code null, when it makes no progress. */
 export async function runCloudlet(args: readonly string[], options: CommandOptions): Promise<Ended> {
   const { env, timeoutMs = 30_000, ...identity } = options;
   const child = spawn(LAUNCHER, args, {
     env: { PATH: process.env.PATH, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
-    // Its own group, whose processor time is known, and which ends with this process.
+    // Its own process group, whose processor time is known, and which ends with this process.
     detached: true,
     ...identity,
   });
@@ -63,7 +65,7 @@ export async function runCloudlet(args: readonly string[], options: CommandOptio
   return { code, stdout, stderr };
 }
 
-/** The link that makes the first administrator of the cloud that runs on this directory. */
+/** The link that creates the first administrator of the cloud on this directory. */
 export async function makeSetupLink(dataDir: string): Promise<string> {
   const { stdout, stderr } = await runCloudlet(['admin', 'setup-link', '--data-dir', dataDir], { env: {} });
   const [link] = /^http\S+\/setup\?token=\S+$/m.exec(stdout) ?? [];

@@ -1,14 +1,14 @@
-/** Objects that lifecycle rules remove, and whether each removal was told once: work under a lease. */
+/** Objects that lifecycle rules remove, and whether each removal was reported once: work under a lease. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ask, type ClusterCalls } from './cluster-calls.ts';
 import { eventually } from './waiting.ts';
 import type { WebhookReceiver } from './webhook-receiver.ts';
 
-/** Of the nodes: a day of the rules takes seconds. */
+/** Settings of the nodes: a day of the rules takes seconds. */
 export const EXPIRING_ENV = { CLOUDLET_S3_LIFECYCLE_DAY_SECONDS: '5', CLOUDLET_SWEEP_GRACE_SECONDS: '2' };
 
 const BUCKET = 'expiring';
-/** Not in the row. */
+/** Not stored in the row. */
 const BYTES = 20_000;
 
 export class ExpiringLoad {
@@ -54,7 +54,7 @@ export class ExpiringLoad {
   }
 }
 
-/** Removals in all events; an event that was delivered twice counts once. */
+/** Removals in all events; an event delivered twice counts once. */
 function toldBy(receiver: WebhookReceiver): number {
   const told = receiver.received.map(({ id, body }) => [id, JSON.parse(body)] as const);
   const expired = new Map(told.filter(([, event]) => event.type === 'bucket.objects_expired'));

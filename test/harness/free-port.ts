@@ -1,18 +1,18 @@
-/** Ports for what a test starts. */
+/** Ports for programs that a test starts. */
 import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 
-/** Above the ports that Cloudlet and the clouds of tests (OWN_GROUND) choose, and below those for drills. */
+/** Above the ports used by Cloudlet and the clouds of tests (OWN_GROUND), and below those for drills. */
 const [FIRST, END] = [28_000, 32_700];
 const TRIES = 200;
 
 const given = new Set<number>();
 
 /**
- * A port at which no one listens, at any address, and which no call of this process had before. It is not one
- * that the system gives to outgoing connections, which would take it before the test's program listens.
+ * A port at which no program listens, at any address, and which no call in this process has returned before.
+ * The system does not use it for outgoing connections, which would take it before the test's program listens.
  */
 export async function freePort(): Promise<number> {
   for (let tries = 0; tries < TRIES; tries++) {
@@ -24,18 +24,18 @@ export async function freePort(): Promise<number> {
   throw new Error(`none of ${TRIES} ports from ${FIRST} on is free`);
 }
 
-/** As many different ones. */
+/** This many different ports. */
 export async function freePorts(count: number): Promise<number[]> {
   return await Array.fromAsync({ length: count }, () => freePort());
 }
 
-/** Before the ports of outgoing connections, where enough are left. */
+/** Below the ports of outgoing connections, if enough are left. */
 function endOfPorts(): number {
   const [first = END] = ephemeralPorts();
   return first - FIRST >= TRIES ? Math.min(first, END) : END;
 }
 
-/** First and last of the ports that the system gives to outgoing connections; []: it does not say. */
+/** First and last of the ports that the system uses for outgoing connections; []: unknown. */
 export function ephemeralPorts(): number[] {
   try {
     return readFileSync('/proc/sys/net/ipv4/ip_local_port_range', 'utf8').trim().split(/\s+/).map(Number);

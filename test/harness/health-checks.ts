@@ -1,11 +1,11 @@
-/** A proxy's checks of nodes, and reads that it sends to those that are ready. */
+/** A proxy's health checks of nodes, and reads that it sends to ready nodes. */
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ADMIN_KEY, type CloudProcess } from './cloud-process.ts';
 
 const READERS = 4;
 
-/** The nodes to send requests to, as a proxy finds them by /readyz each second. */
+/** The nodes for requests, as found by a proxy at /readyz each second. */
 export class HealthChecks {
   readonly #ready: Set<CloudProcess>;
   readonly #timer: NodeJS.Timeout;
@@ -25,7 +25,7 @@ export class HealthChecks {
     return ready[this.#turn++ % ready.length] as CloudProcess;
   }
 
-  /** Reads the path again and again as an administrator, until end(). */
+  /** Reads the path repeatedly as an administrator, until end(). */
   read(path: string) {
     let isOver = false;
     let answers = 0;

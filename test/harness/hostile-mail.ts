@@ -1,12 +1,12 @@
-/** Mail servers that lie, flood, drip or break off, for tests of what they cost. */
+/** Mail servers that lie, flood, respond slowly or disconnect, for tests of their effects. */
 import type { Socket } from 'node:net';
 
-/** A line, or what is done instead of saying one. */
+/** A line, or an action instead of one. */
 type Answer = string | ((socket: Socket) => void);
 
 export interface HostileServer {
   readonly serve: (socket: Socket) => void;
-  /** Put behind its URL. */
+  /** Appended to its URL. */
   readonly query?: string;
 }
 
@@ -19,7 +19,7 @@ const USUAL: Readonly<Record<string, string>> = {
   QUIT: '221 bye',
 };
 
-/** Speaks SMTP, with these answers to some commands; `.` is the end of a message. */
+/** Implements SMTP, with these answers to some commands; `.` is the end of a message. */
 function speaking(odd: Readonly<Record<string, Answer>>): (socket: Socket) => void {
   return (socket) => {
     let rest = '';
@@ -40,7 +40,7 @@ function speaking(odd: Readonly<Record<string, Answer>>): (socket: Socket) => vo
   };
 }
 
-/** Sends this again and again, as fast as it is taken. */
+/** Sends this repeatedly, as fast as it is read. */
 const flood = (piece: string) => (socket: Socket) => {
   const send = () => {
     while (!socket.destroyed && socket.write(piece));
@@ -51,7 +51,7 @@ const flood = (piece: string) => (socket: Socket) => {
 
 const DRIP_MS = 50;
 
-/** Sends one character after the other, without end. */
+/** Sends one character after the other, endlessly. */
 function drip(socket: Socket): void {
   const text = '250-slow\r\n';
   let at = 0;
@@ -64,7 +64,7 @@ const offering = (answer: Answer): HostileServer => ({
   query: '?tls=starttls',
 });
 
-/** By what it does. */
+/** By behaviour. */
 export const HOSTILE: Readonly<Record<string, HostileServer>> = {
   'takes the recipient, and not the message': { serve: speaking({ DATA: '451 later' }) },
   'reads the message, and wants it later': { serve: speaking({ '.': '452 no room' }) },

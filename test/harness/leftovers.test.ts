@@ -29,7 +29,7 @@ class Fixture {
     return [this.server, this.guest].every(({ signalCode }) => signalCode === 'SIGKILL');
   }
 
-  /** A test run that notes the server, says so, and then does `rest`. */
+  /** A test run that records the server, reports it, and then does `rest`. */
   async run(rest: string): Promise<ChildProcess> {
     const script = `import { noteStarted } from ${JSON.stringify(MODULE)};
       noteStarted(${this.server.pid}, ${JSON.stringify(this.dataDir)}, true);
@@ -82,7 +82,7 @@ test('after a run that was killed the next one cleans up, and leaves alone what 
   killed.kill('SIGKILL');
   await once(killed, 'exit');
   assert.equal(dead.areGone, false);
-  // Its directory went with it, as that of a test which was cut short: what runs in it is known all the same.
+  // Its directory is removed with it, as that of an interrupted test: processes in it are found all the same.
   rmSync(dead.dataDir, { recursive: true });
   assert.match(readlinkSync(`/proc/${dead.guest.pid}/cwd`), /deleted/);
   await once(await next.run(''), 'exit');

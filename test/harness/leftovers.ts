@@ -1,7 +1,7 @@
 /**
- * What tests started, so that none of it outlives them: servers, and whatever runs in their data directories
- * (guests, which are made to outlive their server). A run that ends or is told to end cleans up after itself;
- * after one that was killed, the next one does, by what the dead one wrote down.
+ * Processes started by tests, so that none of them outlives the tests: servers, and processes in their data
+ * directories (guests, which are designed to outlive their server). A run that ends or is ended cleans up
+ * after itself; after a killed run, the next one does, from the records of the dead one.
  */
 import { spawnSync } from 'node:child_process';
 import * as fs from 'node:fs';
@@ -14,11 +14,11 @@ interface Started {
   readonly pid: number;
   readonly startTime: string;
   readonly dataDir: string;
-  /** Made for this test alone, and to be removed. */
+  /** Created for this test only, and to be removed. */
   readonly isTemporary: boolean;
 }
 
-/** A user without an entry in the host's list has a number all the same. */
+/** A user without an entry in the host's list still has a number. */
 const UID = process.getuid?.() ?? -1;
 const DIRECTORY = join(tmpdir(), `cloudlet-tests-${UID}${namespace()}`);
 const started = new Map<number, Started>();
@@ -34,7 +34,7 @@ function namespace(): string {
   }
 }
 
-/** Clock ticks from boot to the start of the process, which no later one of that number has; null: gone. */
+/** Clock ticks from boot to the start of the process, unique for this number; null: gone. */
 function startTimeOf(pid: number): string | null {
   try {
     const text = fs.readFileSync(`/proc/${pid}/stat`, 'latin1');
@@ -44,7 +44,7 @@ function startTimeOf(pid: number): string | null {
   }
 }
 
-/** Remembers a server, the leader of its process group, from its start on. */
+/** Records a server, the leader of its process group, from its start on. */
 export function noteStarted(pid: number, dataDir: string, isTemporary: boolean): void {
   const startTime = startTimeOf(pid);
   if (startTime === null) return;
@@ -73,7 +73,7 @@ function watchOwnEnd(): void {
   }
 }
 
-/** Ends what runs that are dead left behind. Only what this user wrote down counts. */
+/** Ends the remains of dead runs. Only records of this user count. */
 function sweepDeadRuns(): void {
   if (fs.statSync(DIRECTORY, { throwIfNoEntry: false })?.uid !== UID) return;
   for (const name of fs.readdirSync(DIRECTORY)) {
@@ -91,10 +91,10 @@ function entriesIn(path: string): Started[] {
   try {
     text = fs.readFileSync(path, 'utf8');
   } catch {
-    // Its run ended just now, or another one sweeps too.
+    // Its run ended just now, or another one cleans up too.
     return [];
   }
-  // The last line of a killed run may be cut off.
+  // The last line of a killed run may be incomplete.
   const lines = text.split('\n').filter((line) => line.endsWith('}'));
   return lines.map((line) => JSON.parse(line));
 }
@@ -104,7 +104,7 @@ function removeRules(pid: number): void {
   removeTable('inet', `cloudlet_${testUidBase(pid)}`);
 }
 
-/** Direct routes of clouds that were killed. */
+/** Direct routes of killed clouds. */
 function removeRoutes(): void {
   if (UID !== 0) return;
   const listed = spawnSync('nft', ['list', 'tables', 'ip'], { encoding: 'utf8' }).stdout ?? '';
@@ -124,7 +124,7 @@ function end({ pid, startTime, dataDir, isTemporary }: Started): void {
   if (isTemporary) fs.rmSync(dataDir, { recursive: true, force: true, maxRetries: 3 });
 }
 
-/** Servers of databases, whose working directory is not to be seen from here. */
+/** Servers of databases, whose working directory is not visible from here. */
 function serversIn(dataDir: string): number[] {
   return fs.globSync(`${dataDir}/databases/*/{server,accounts/*}/keeper/run`).flatMap((path) => {
     const [, pid, startTime] =

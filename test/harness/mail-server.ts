@@ -1,4 +1,4 @@
-/** A mail server on loopback that takes mail, or lies, hangs, refuses or breaks off. */
+/** A mail server on loopback that accepts mail, or lies, hangs, refuses or disconnects. */
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { SMTPServer } from 'smtp-server';
@@ -24,7 +24,7 @@ export interface MailServerTls {
 
 export class MailServer {
   readonly received: ReceivedMail[] = [];
-  /** Called with each recipient: a message refuses it for good. */
+  /** Called with each recipient: a message refuses it permanently. */
   refuse: (address: string) => string | undefined = () => undefined;
   #server: SMTPServer | undefined;
   /** `user:password` of each attempt to log in, and whether it was encrypted. */
@@ -33,7 +33,7 @@ export class MailServer {
   readonly #tls: MailServerTls | undefined;
   port = 0;
 
-  /** `login`: `user:password`, which is then required. `tls`: default, none. */
+  /** `login`: `user:password`, which is then required. `tls`: default: none. */
   constructor(login = '', tls?: MailServerTls) {
     this.#login = login;
     this.#tls = tls;
@@ -51,7 +51,7 @@ export class MailServer {
     return `${scheme}://${login === '' ? '' : `${login}@`}127.0.0.1:${this.port}${query}`;
   }
 
-  /** Opens, on the port of before if there was one. */
+  /** Listens, on the previous port if there was one. */
   async open(): Promise<this> {
     const made = this.#make();
     made.listen(this.port, '127.0.0.1');
@@ -105,14 +105,14 @@ export class MailServer {
     return server;
   }
 
-  /** The first mail to this address, once it is there, that `fits`. */
+  /** The first mail to this address for which `fits` is true, once it arrives. */
   async mailTo(address: string, fits: (mail: ReceivedMail) => boolean = () => true): Promise<ReceivedMail> {
     const find = () => this.received.find((mail) => mail.to.includes(address) && fits(mail));
     return await eventually(`a mail to ${address}`, find);
   }
 }
 
-/** A server that says what it is told to on each connection, and nothing more. */
+/** A server that only sends the given text on each connection. */
 export async function rudeServer(serve: (socket: Socket) => void): Promise<{
   readonly url: string;
   readonly connections: () => number;

@@ -1,13 +1,13 @@
-/** A PostgreSQL database for the metadata of each test cloud, where tests are to run on that. */
+/** A PostgreSQL database for the metadata of each test cloud, if tests run with PostgreSQL. */
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import pg from 'pg';
 
-/** URL of an administrator of a PostgreSQL server; undefined: clouds have their metadata in a file. */
+/** URL of an administrator of a PostgreSQL server; undefined: clouds store their metadata in a file. */
 const SERVER = process.env.TEST_METADATA_SERVER;
 
-/** The database of the cloud in this data directory, made at its first start. */
+/** The database of the cloud in this data directory, created at its first start. */
 export async function metadataEnv(dataDir: string): Promise<Readonly<Record<string, string>>> {
   // A restored cloud has its metadata in a file, wherever they were.
   if (SERVER === undefined || existsSync(join(dataDir, 'metadata.db'))) return {};

@@ -1,17 +1,17 @@
 /**
- * A network namespace for each node of a cluster, as hosts have: one link to the other nodes and to clients,
- * and one to the database and S3, which can be taken down by itself. Clients are on this host.
+ * A network namespace for each node of a cluster, as on separate hosts: one link to the other nodes and to
+ * clients, and one to the database and S3, which can be taken down separately. Clients are on this host.
  */
 import { execFileSync, spawnSync } from 'node:child_process';
 
 export interface NodeNetwork {
   /** Address at which others reach the node. */
   readonly address: string;
-  /** Address of this host on the node's way to the database. */
+  /** Address of this host on the node's link to the database. */
   readonly gateway: string;
-  /** Put before the node's command. */
+  /** Prefix of the node's command. */
   readonly wrapper: readonly string[];
-  /** Takes the way to the database down: nothing ends, and nothing arrives. */
+  /** Takes the link to the database down: no connection ends, and no data arrives. */
   cut(): void;
   join(): void;
 }
@@ -27,7 +27,7 @@ export function noNodeNetworks(): string | false {
 
 export class NodeNetworks {
   readonly #id = process.pid;
-  /** Third number of the addresses, of which each node takes one more for its database. */
+  /** Third number of the addresses; each node takes one more for its database. */
   readonly #second = 64 + (process.pid % 128);
   #names: string[] = [];
   readonly #bridge: string;
@@ -76,7 +76,7 @@ export class NodeNetworks {
     };
   }
 
-  /** Once nothing runs in them. */
+  /** Once no process runs in them. */
   close(): void {
     for (const name of this.#names) ip('netns', 'delete', name);
     this.#names = [];

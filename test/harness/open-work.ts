@@ -1,4 +1,4 @@
-/** Named work that a test waits for, so that work which never ends is named. */
+/** Named work of a test, so that the test reports which work never ends. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { patienceMs } from '../../server/platform/host/host-facts.ts';
 
@@ -28,7 +28,7 @@ export class OpenWork {
     }
   }
 
-  /** One line for each piece that is open, the oldest first. */
+  /** One line for each open piece of work, oldest first. */
   list(): string[] {
     const now = performance.now();
     return [...this.#open.values()].map(({ what, since }) => `${what}: for ${Math.round(now - since)} ms`);
@@ -42,8 +42,8 @@ export class OpenWork {
   }
 
   /**
-   * Resolves once all of `work` has settled well. Rejects with the list when nothing at all has ended for so
-   * long that something must be stuck.
+   * Resolves once all of `work` has succeeded. Rejects with the list when no work has ended for so long that
+   * something must be stuck.
    */
   async all(work: readonly Promise<unknown>[]): Promise<void> {
     const done = Promise.all(work).then(() => 'done');

@@ -1,4 +1,4 @@
-/** Database servers as an operator has them, with a user who may make databases. */
+/** Operators' database servers, with a user who may create databases. */
 import { grantsOf, operatorMysql } from '../../server/testing/operator-mysql.ts';
 import { operatorPostgresql } from '../../server/testing/operator-postgresql.ts';
 

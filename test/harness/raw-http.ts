@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import type { Answer } from './client.ts';
 
-/** A connection to the cloud at `base`; errors are kept quiet, since being cut off is often the point. */
+/** A connection to the cloud at `base`; errors are ignored, because many tests expect to be disconnected. */
 export async function openSocket(base: string): Promise<Socket> {
   const { hostname, port } = new URL(base);
   const socket = connect(Number(port), hostname);
@@ -12,7 +12,7 @@ export async function openSocket(base: string): Promise<Socket> {
   return socket;
 }
 
-/** What comes back on the socket until it is closed, or `timeoutMs` have passed. */
+/** The data received on the socket until it is closed, or `timeoutMs` have passed. */
 export async function readToEnd(socket: Socket, timeoutMs = 20_000): Promise<string> {
   const chunks: Buffer[] = [];
   socket.on('data', (chunk: Buffer) => chunks.push(chunk));
@@ -22,7 +22,7 @@ export async function readToEnd(socket: Socket, timeoutMs = 20_000): Promise<str
   return Buffer.concat(chunks).toString('utf8');
 }
 
-/** Sends the text as it is and reads until the cloud closes the connection. */
+/** Sends the text unchanged and reads until the cloud closes the connection. */
 export async function sendRaw(base: string, text: string | Uint8Array): Promise<string> {
   const socket = await openSocket(base);
   socket.write(text);

@@ -1,4 +1,4 @@
-/** An S3 in its own process: s3rver as it is, without the checks and faults of S3Fixture. */
+/** An S3 in its own process: unmodified s3rver, without the checks and faults of S3Fixture. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
@@ -15,7 +15,7 @@ export class S3Server {
     this.#directory = directory;
   }
 
-  /** `directory` keeps the objects, and is the caller's. */
+  /** `directory` holds the objects, and belongs to the caller. */
   static async start(directory: string): Promise<S3Server> {
     const server = new S3Server(directory);
     process.once('exit', () => server.#child?.kill('SIGKILL'));
@@ -23,7 +23,7 @@ export class S3Server {
     return server;
   }
 
-  /** Starts (again), with the objects and on the port that it had. */
+  /** Starts (again), with the same objects and port. */
   async start(): Promise<void> {
     const args = [CHILD, this.#directory, BUCKET, String(this.#port)];
     const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
@@ -38,7 +38,7 @@ export class S3Server {
     return `s3://S3RVER:S3RVER@127.0.0.1:${this.#port}/${BUCKET}/${prefix}?tls=off`;
   }
 
-  /** Ends it at once. */
+  /** Ends it immediately. */
   async kill(): Promise<void> {
     const child = this.#child;
     this.#child = null;

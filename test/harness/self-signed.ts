@@ -1,9 +1,9 @@
-/** A certificate that only its own holder vouches for, made by openssl. */
+/** A self-signed certificate, created by openssl. */
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** For 127.0.0.1, or else for this name only. `certFile`: for NODE_EXTRA_CA_CERTS. */
+/** For 127.0.0.1, or for this name only. `certFile`: for NODE_EXTRA_CA_CERTS. */
 export function selfSigned(directory: string, name?: string) {
   const [keyFile, certFile] = ['key.pem', 'cert.pem'].map((file) =>
     join(directory, `${name ?? 'ip'}-${file}`),

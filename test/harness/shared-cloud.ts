@@ -1,8 +1,8 @@
 /**
- * One cloud for all test files of this process that need no more than accounts of their own. A file that
- * calls this shares its process with others (scripts/check-steps.ts). It must neither stop, restart nor fill
- * the cloud, nor count on being alone there: names of buckets are the same for everybody who uses S3. It
- * waits in `before`: of what follows an `await` at the top, only the first file of a process has the tests.
+ * One cloud for all test files of this process that only need separate accounts. A file that calls this
+ * shares its process with others (scripts/check-steps.ts). It must neither stop, restart nor fill the cloud,
+ * nor assume that it is alone there: names of buckets are shared by all users of S3. It waits in `before`:
+ * after a top-level `await`, only the first file of a process would register its tests.
  */
 import { CloudProcess } from './cloud-process.ts';
 
@@ -16,7 +16,7 @@ export function sharedCloud(): Promise<CloudProcess> {
 
 async function start(): Promise<CloudProcess> {
   const started = await CloudProcess.start({ env: { CLOUDLET_RATE_REQUESTS: '1000000' } });
-  // Nobody needs its data any more, and a child that was waited for is counted in the time of the run.
+  // Its data is no longer needed, and a child that was waited for is counted in the time of the run.
   process.once('beforeExit', () => void started.crash());
   return started;
 }

@@ -1,16 +1,16 @@
-/** Whether a program that takes its time to start still gets anywhere, on a host however busy. */
+/** Whether a slow-starting program still makes progress, however busy the host is. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { patienceMs } from '../../server/platform/host/host-facts.ts';
 
-/** With no processor time, no output and a quiet host, it is stuck. */
+/** Without processor time and output on an idle host, it is stuck. */
 const STALLED_MS = 30_000;
-/** A start takes about 2 s of the processor; one that spends this much goes round in circles. */
+/** A start takes about 2 s of the processor; one that uses this much is in an endless loop. */
 const MAX_PROCESSOR_MS = 60_000;
-/** Of /proc/…/stat: USER_HZ, which is 100 on every Linux that Node runs on (man 5 proc). */
+/** In /proc/…/stat: USER_HZ, which is 100 on every Linux on which Node runs (man 5 proc). */
 const TICK_MS = 10;
 const LOOK_MS = 1000;
 
-/** Processor time of all live processes of a process group, in milliseconds; 0 where there is no /proc. */
+/** Processor time of all live processes of a process group, in milliseconds; 0 without /proc. */
 export function groupProcessorMs(group: number): number {
   let ticks = 0;
   for (const entry of entriesOf('/proc')) {
@@ -29,7 +29,7 @@ function entriesOf(directory: string): string[] {
   }
 }
 
-/** From the state on, the third field of the manual. */
+/** From the state on, the third field in the manual. */
 function statOf(pid: string): string[] {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'latin1');
@@ -40,7 +40,7 @@ function statOf(pid: string): string[] {
 }
 
 interface ProgressLimits {
-  /** With no processor time and no output for so long, it is stuck. */
+  /** Without processor time and output for this long, it is stuck. */
   readonly stalledMs: number;
   readonly mostProcessorMs: number;
 }
@@ -53,13 +53,16 @@ export class StartProgress {
   #movedAt = performance.now();
   #lookedAt = performance.now();
 
-  /** The number of the process group that starts. */
+  /** The number of the starting process group. */
   constructor(group: number, limits: Partial<ProgressLimits> = {}) {
     this.#group = group;
     this.#limits = { stalledMs: STALLED_MS, mostProcessorMs: MAX_PROCESSOR_MS, ...limits };
   }
 
-  /** What keeps it from ever being ready, or undefined: it still gets on. `outputLength`: printed so far. */
+  /**
+   * The reason why it will never be ready, or undefined: it still makes progress. `outputLength`: output so
+   * far.
+   */
   fault(outputLength: number): string | undefined {
     const now = performance.now();
     if (now - this.#lookedAt < LOOK_MS) return undefined;

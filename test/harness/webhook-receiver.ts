@@ -1,4 +1,4 @@
-/** A receiver of webhooks on loopback, and what one does to know that they are genuine. */
+/** A receiver of webhooks on loopback, and the verification of their signatures. */
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -22,7 +22,7 @@ export interface Reply {
 export class WebhookReceiver {
   readonly #server: Server;
   readonly received: Received[] = [];
-  /** `hang`: no answer, ever. */
+  /** `hang`: it never answers. */
   reply: (received: Received) => Reply | 'hang' = () => ({ status: 204 });
 
   private constructor() {
@@ -57,7 +57,7 @@ export class WebhookReceiver {
     return `http://${address}:${port}/hook`;
   }
 
-  /** Resolves when `count` requests have come; fails after 20 s. */
+  /** Resolves when `count` requests have arrived; fails after 20 s. */
   async reached(count: number): Promise<void> {
     for (let i = 0; this.received.length < count; i++) {
       if (i === 2000) throw new Error(`only ${this.received.length} of ${count} requests came`);
@@ -71,7 +71,9 @@ export class WebhookReceiver {
   }
 }
 
-/** Whether one of the signatures is by this secret, as Standard Webhooks 1.0 says it; by WebCrypto. */
+/**
+ * Whether one of the signatures is valid for this secret, according to Standard Webhooks 1.0; with WebCrypto.
+ */
 export async function isGenuine(
   secret: string,
   { id, timestamp, signature, body }: Pick<Received, 'id' | 'timestamp' | 'signature' | 'body'>,

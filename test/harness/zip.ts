@@ -1,4 +1,4 @@
-/** Reads zips in tests, as programs do. */
+/** Reads zips in tests, like ordinary programs. */
 import assert from 'node:assert/strict';
 import { crc32 } from 'node:zlib';
 
@@ -7,7 +7,7 @@ export interface Unpacked {
   readonly bytes: Buffer;
 }
 
-/** Reads a zip by its directory, as programs do. Sizes and offsets may be those of ZIP64. */
+/** Reads a zip by its directory, like ordinary programs. Sizes and offsets may be those of ZIP64. */
 export function unzip(zip: Buffer): Unpacked[] {
   const end = zip.lastIndexOf(Buffer.from('504b0506', 'hex'));
   let [count, at] = [zip.readUInt16LE(end + 10), zip.readUInt32LE(end + 16)];
