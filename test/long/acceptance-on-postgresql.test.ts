@@ -1,4 +1,4 @@
-/** Acceptance and fault tests once more, with the metadata in PostgreSQL and the objects as files. */
+/** Acceptance and fault tests again, with the metadata in PostgreSQL and the objects as files. */
 import { after, before, describe } from 'node:test';
 import { operatorPostgresql } from '../../server/testing/operator-postgresql.ts';
 import type { OperatorServer } from '../../server/testing/operator-server.ts';
@@ -31,7 +31,7 @@ const EXCLUDED: Readonly<Record<string, string>> = {
   'vms-suspended': READS_FILE,
 };
 
-/** Those of what is stored and of kills; the others are about disks, or read metadata.db. */
+/** Tests of stored data and of kills; the others are about disks, or read metadata.db. */
 const FAULTS = [
   'databases-kill',
   'hot-keys',

@@ -1,4 +1,4 @@
-/** The acceptance tests of objects once more, with the clouds' objects in S3 and their metadata in a file. */
+/** The acceptance tests of objects again, with the clouds' objects in S3 and their metadata in a file. */
 import { after, before, describe } from 'node:test';
 import { S3Fixture } from '../../server/testing/s3-fixture.ts';
 import { FILES_AT_ONCE, testWholeSuites } from './whole-suites.ts';

@@ -1,4 +1,4 @@
-/** Ceph's S3 gateway, from Debian's packages, in a folder and in namespaces of its own. Needs root. */
+/** Ceph's S3 gateway, from Debian's packages, in its own folder and namespaces. Needs root. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import * as fs from 'node:fs';
@@ -23,7 +23,7 @@ export class Ceph {
     this.#port = port;
   }
 
-  /** Makes the tree in `folder`, which takes minutes, and starts a monitor, a disk of 32 GiB, a gateway. */
+  /** Creates the tree in `folder`, which takes minutes, and starts a monitor, a disk of 32 GiB, a gateway. */
   static async start(folder: string): Promise<Ceph> {
     const tree = join(folder, 'tree');
     makeTree(tree, { suite: 'bookworm', packages: PACKAGES });
@@ -52,7 +52,7 @@ export class Ceph {
     return `s3://${KEY}:${SECRET}@127.0.0.1:${this.#port}/${name}/cloud?tls=off`;
   }
 
-  /** Ends all of its processes; the mounts go with them. */
+  /** Ends all of its processes; the mounts disappear with them. */
   async stop(): Promise<void> {
     const { exitCode, signalCode } = this.#child;
     if (exitCode !== null || signalCode !== null) return;

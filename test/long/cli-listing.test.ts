@@ -1,4 +1,4 @@
-/** The client lists a million keys, page by page, in the memory that it has for a few. */
+/** The client lists a million keys, page by page, with the memory that it needs for a few. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
@@ -7,12 +7,12 @@ import { CliUser } from '../acceptance/cli-kit.ts';
 
 const KEYS = 1_000_000;
 const PAGE = 1000;
-/** Less than the names of a million keys take. */
+/** Less than the names of a million keys need. */
 const HEAP_MB = 24;
 const user = new CliUser();
 after(() => user.remove());
 
-/** A page as the S3 endpoint answers it: a listing of that length takes minutes to store. */
+/** A page as returned by the S3 endpoint: storing a listing of that length takes minutes. */
 function pageAfter(at: number): string {
   const keys = Array.from({ length: PAGE }, (_, each) => {
     const name = `folder/${String(at + each).padStart(9, '0')}-${'x'.repeat(40)}.txt`;

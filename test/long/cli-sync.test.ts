@@ -1,4 +1,4 @@
-/** The client syncs 10,000 files and is killed five times on each way. */
+/** The client syncs 10,000 files and is killed five times in each direction. */
 import { after, test } from 'node:test';
 import { CliUser } from '../acceptance/cli-kit.ts';
 import { syncBothWays } from '../acceptance/cli-sync-kit.ts';

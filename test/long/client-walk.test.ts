@@ -1,6 +1,6 @@
 /**
- * The client from a computer that has Node and reaches nothing of the cloud but the port of the API:
- * installed from its package, it syncs, and opens machines and databases. README shows it. Needs root.
+ * The client on a computer with Node that can only reach the port of the API: installed from its package, it
+ * syncs, and opens machines and databases, as in README. Needs root.
  */
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
@@ -17,13 +17,13 @@ import { CheckedClient } from '../harness/checked-client.ts';
 import { CloudProcess } from '../harness/cloud-process.ts';
 import { cannotMakeTree, makeTree } from './debian-tree.ts';
 
-/** The cloud's end of the cable, and the port that it publishes at. */
+/** The cloud's end of the cable, and its published port. */
 const HOST = '10.99.0.1';
 const PUBLISHED = 62_100;
 const NPM = spawnSync('sh', ['-c', 'command -v npm'], { encoding: 'utf8' }).stdout.trim();
 const skip =
   cannotRunGuests() || net.cannotMakeNetworks() || cannotMakeTree() || (NPM === '' && 'there is no npm');
-/** ssh is what `vm ssh` calls; curl only looks at the published port. */
+/** `vm ssh` calls ssh; curl only checks the published port. */
 const PACKAGES = 'openssh-client,curl';
 const ENTER = `set -e
 mount -t proc proc "$0/proc"
@@ -31,7 +31,7 @@ mount --rbind /dev "$0/dev"
 exec chroot "$0" sh -euc "$1"`;
 const WEB = '#!/bin/sh\nmkdir -p /www\necho hello from web-1 >/www/index.html\nhttpd -p 80 -h /www\n';
 
-/** A Debian with Node and npm. `WALK_TREE` names one that was made before, and is kept. */
+/** A Debian with Node and npm. `WALK_TREE` names an existing one, which is kept. */
 function makeComputer(): string {
   const tree = mkdtempSync(join(tmpdir(), 'cloudlet-walk-'));
   makeTree(tree, { suite: 'bookworm', packages: PACKAGES });
@@ -53,7 +53,7 @@ function walk(tree: string): void {
   let port = '';
   let engines: string[] = [];
 
-  /** What a script of sh prints on that computer, on both streams. Rejects when it fails. */
+  /** The output of a sh script on that computer, on both streams. Rejects when it fails. */
   async function there(script: string): Promise<string> {
     const words = ['-t', String(far.pid), '-n', 'unshare', '--mount', '--pid', '--fork', '--kill-child'];
     const env = {
@@ -103,7 +103,7 @@ function walk(tree: string): void {
     const data = new URL(String(cloud?.data)).port;
     const ask = `curl -s -m 2 http://${HOST}:${data}/ && echo open || echo closed`;
     assert.equal(await there(ask), 'closed\n');
-    // Over http it is not given to another computer: a person carries it there.
+    // Over http it is not sent to another computer: a person carries it there.
     assert.match(await there('curl -s "$CLOUD/cli/cloudlet.tgz"'), /https_required/);
     const client = await fetch(`${cloud?.api}/cli/cloudlet.tgz`);
     writeFileSync(join(tree, 'root/cloudlet.tgz'), Buffer.from(await client.arrayBuffer()));

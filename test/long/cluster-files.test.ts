@@ -1,8 +1,8 @@
 /**
- * Files of deploy/ for Docker and Kubernetes, which no test runs. Helm is no package of Debian or npm:
- * Go's own template engine, which a package of npm has as WebAssembly, renders the chart, whose templates
- * use no function of Helm's own. The values are held against their schema, as Helm does, and a front node
- * starts with the settings and rights of the pod.
+ * Files of deploy/ for Docker and Kubernetes, which no test runs. Debian and npm have no package of Helm:
+ * Go's own template engine, in WebAssembly from an npm package, renders the chart, whose templates use none
+ * of Helm's own functions. The values are checked against their schema, as in Helm, and a front node starts
+ * with the settings and rights of the pod.
  */
 import assert from 'node:assert/strict';
 import { chmodSync, chownSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -20,7 +20,7 @@ const CHART = join(DEPLOY, 'helm/cloudlet/');
 const PACKAGES = ['@evertdespiegeleer/go-template@1.0.2', 'yaml@2.9.1', 'ajv@8.20.0'];
 const USER = 10001;
 
-/** Prints `{ refusals, objects }` of a chart with values over its own. */
+/** Prints `{ refusals, objects }` of a chart with these values in place of its own. */
 const RENDER = `
 import { readdirSync, readFileSync } from 'node:fs';
 import { parse as render } from '@evertdespiegeleer/go-template';
@@ -46,7 +46,7 @@ console.log(JSON.stringify({ refusals, objects }));
 process.exit();
 `;
 
-/** Prints a file of Compose, with its merges. */
+/** Prints a Compose file, with its merges. */
 const COMPOSED = `
 import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
@@ -209,7 +209,7 @@ describe('files for a cluster', () => {
       const volume = join(folder, 'data');
       const copy = join(folder, 'master.key');
       mkdirSync(volume);
-      // As the kubelet makes them for fsGroup.
+      // As created by the kubelet for fsGroup.
       chownSync(volume, 0, USER);
       chmodSync(volume, 0o2777);
       chmodSync(folder, 0o755);

@@ -1,4 +1,4 @@
-/** docs/databases/compatibility.md is what the engines of this host answer. */
+/** docs/databases/compatibility.md equals the answers of the engines on this host. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';

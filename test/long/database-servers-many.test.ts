@@ -1,4 +1,4 @@
-/** Two hundred databases of a hundred accounts, ten of which are in use: what they take of the memory. */
+/** Two hundred databases of a hundred accounts, ten of which are in use: their memory. */
 import assert from 'node:assert/strict';
 import { globSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -16,7 +16,7 @@ const MOST_BEYOND_MB = 150;
 const isThere = (name: string) => globSync(`build/programs/${name}-*/usr`).length > 0;
 const skip = (isThere('postgresql') ? false : NO_POSTGRESQL) || (isThere('mariadb') ? false : NO_MARIADB);
 
-/** Of the process and those that it began, MB: each page is shared out among those that have it. */
+/** Of the process and its children, MB: each page is divided among the processes that have it. */
 function megabytes(pid: number): number {
   const parents = new Map<number, number>();
   for (const name of readdirSync('/proc').filter((each) => /^\d+$/.test(each)))

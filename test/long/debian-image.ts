@@ -1,4 +1,4 @@
-/** A bootable disk with a plain Debian 12 and cloud-init, made from Debian's packages. Needs root. */
+/** A bootable disk with a plain Debian 12 and cloud-init, created from Debian's packages. Needs root. */
 import { execFileSync } from 'node:child_process';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
@@ -10,7 +10,7 @@ const PACKAGES = [
 ];
 const DISK_TOOLS = ['syslinux', 'mformat', 'mcopy', 'sfdisk', 'qemu-img', 'ssh'];
 const TOOLS = ['mmdebstrap', 'mke2fs', ...DISK_TOOLS];
-/** What starts the active partition; comes with syslinux. */
+/** The boot code for the active partition; comes with syslinux. */
 const BOOT_SECTOR = '/usr/lib/syslinux/mbr/mbr.bin';
 const SOURCES = ['/etc/apt/sources.list.d/debian.sources', '/etc/apt/sources.list'];
 
@@ -27,7 +27,7 @@ LABEL linux
   KERNEL /vmlinuz
   APPEND initrd=/initrd root=LABEL=cloudroot ro console=tty0 console=ttyS0,115200
 `;
-/** Without the package of locales there is nothing to set. */
+/** Without the locales package there is nothing to set. */
 const CLOUD_CONFIG = `datasource_list: [NoCloud, None]
 locale: false
 system_info:
@@ -35,7 +35,7 @@ system_info:
     renderers: ['networkd']
 `;
 
-/** Why it cannot be made here, or false. */
+/** Why it cannot be created here, or false. */
 export function cannotBuildDebian(): string | false {
   if (process.getuid?.() !== 0) return 'needs root';
   return notInstalled(...TOOLS) || cannotMakeDisk();
@@ -49,7 +49,7 @@ export function cannotMakeDisk(): string | false {
   );
 }
 
-/** Makes `disk.raw` in `folder` and returns its path. Takes minutes. */
+/** Creates `disk.raw` in `folder` and returns its path. Takes minutes. */
 export function buildDebian(folder: string): string {
   const run = runIn(folder);
   const write = (name: string, text: string) => fs.writeFileSync(join(folder, name), text);
@@ -69,7 +69,7 @@ export function buildDebian(folder: string): string {
   return bootableDisk(folder);
 }
 
-/** Makes `disk.raw` of the kernel and initrd in `root/boot`, and of `root.img`; returns its path. */
+/** Creates `disk.raw` from the kernel and initrd in `root/boot`, and from `root.img`; returns its path. */
 export function bootableDisk(folder: string): string {
   const run = runIn(folder);
   makeBootPartition(folder, run);
@@ -87,7 +87,7 @@ function runIn(folder: string): Run {
 
 type Run = (program: string, args: readonly string[], input?: string) => void;
 
-/** A FAT partition with kernel and loader: it can be filled without mounting anything. */
+/** A FAT partition with kernel and loader: it can be filled without mounting. */
 function makeBootPartition(folder: string, run: Run): void {
   const boot = join(folder, 'root/boot');
   const find = (start: string) =>

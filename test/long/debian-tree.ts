@@ -1,17 +1,19 @@
-/** A folder with its own Debian, for programs that are not those of this host. Needs root. */
+/** A folder with a separate Debian, for programs that this host lacks. Needs root. */
 import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { notInstalled } from '../../scripts/installed.ts';
 
 const SOURCES = ['/etc/apt/sources.list.d/debian.sources', '/etc/apt/sources.list'];
 
-/** Why none can be made here, or false. */
+/** Why none can be created here, or false. */
 export function cannotMakeTree(): string | false {
   if (process.getuid?.() !== 0) return 'needs root';
   return notInstalled('mmdebstrap', 'unshare', 'chroot', 'mount');
 }
 
-/** Takes minutes. `packages`: with commas. Of another suite than `bookworm` it takes Debian's own mirror. */
+/**
+ * Takes minutes. `packages`: separated by commas. Suites other than `bookworm` come from Debian's own mirror.
+ */
 export function makeTree(tree: string, { suite, packages }: { suite: string; packages: string }): void {
   const source = suite === 'bookworm' ? [SOURCES.find((path) => existsSync(path)) ?? '-'] : [];
   execFileSync(
@@ -24,7 +26,7 @@ export function makeTree(tree: string, { suite, packages }: { suite: string; pac
   );
 }
 
-/** The files of packages of this host's suite and of all that they need, without setting anything up. */
+/** The files of packages of this host's suite and of their dependencies, without configuring them. */
 export function unpackTree(tree: string, packages: string): void {
   execFileSync(
     'mmdebstrap',

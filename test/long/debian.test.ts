@@ -68,7 +68,7 @@ function sshArguments(address: string, identity: string, command: string): strin
   return ['-q', '-i', identity, '-p', '2222', ...words, `root@${address}`, command];
 }
 
-/** What a command prints in the guest. An emulated guest on a busy host may miss a handshake. */
+/** The output of a command in the guest. An emulated guest on a busy host may miss a handshake. */
 async function inGuest(address: string, command: string): Promise<string> {
   const args = sshArguments(address, key, command);
   for (let tries = 1; ; tries++) {
@@ -81,7 +81,7 @@ async function inGuest(address: string, command: string): Promise<string> {
   }
 }
 
-/** Waits until the guest lets us in and cloud-init is through, which restarts its SSH server on the way. */
+/** Waits until the guest accepts us and cloud-init is done, which restarts its SSH server meanwhile. */
 async function settledGuest(address: string): Promise<string> {
   const deadline = performance.now() + BOOT_MS;
   for (;;) {
@@ -94,7 +94,7 @@ async function settledGuest(address: string): Promise<string> {
   }
 }
 
-/** It reaches a database and a neighbour by name, and a machine of another account does not reach it. */
+/** It reaches a database and a neighbour by name, and a machine of another account does not. */
 async function inNetwork(address: string): Promise<void> {
   await user.expect(201, '/api/databases', { json: { name: 'shop' } });
   assert.match(await inGuest(address, 'getent ahostsv4 shop.db.internal'), /^10\.64\.0\.\d+ /);
@@ -121,7 +121,7 @@ echo "bytes of SSH: $(nc -w 5 ${private_ip} 22 </dev/null 2>/dev/null | head -c 
   assert.equal(await inGuest(address, 'timeout 20 cat </dev/tcp/near.internal/7777'), 'it is near');
 }
 
-/** A key that the machine was made without opens it while it is lent. */
+/** A key that is not among the machine's gives access while it is lent. */
 async function lent(address: string): Promise<void> {
   const later = join(folder, 'later');
   execFileSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', later]);
@@ -132,7 +132,7 @@ async function lent(address: string): Promise<void> {
   const public_key = readFileSync(`${later}.pub`, 'utf8').trim();
   await user.as(api_key).expect(200, `${vm}/ssh-keys`, { json: { public_key } });
   assert.equal((await login()).stdout, 'root\n');
-  // Without bash, curl and wget it is Python that asks.
+  // Without bash, curl and wget, Python sends the request.
   const shell = (from: string, to: string) => `sed -i 's|:/bin/${from}$|:/bin/${to}|' /etc/passwd`;
   await inGuest(address, `${shell('bash', 'sh')} && mv /usr/bin/bash /usr/bin/bash.away`);
   assert.equal((await login()).stdout, 'root\n');
@@ -141,7 +141,7 @@ async function lent(address: string): Promise<void> {
   await assert.rejects(login());
 }
 
-/** The client of a computer that the machine has never seen brings folders there and back by rsync. */
+/** The client on a computer unknown to the machine copies folders in both directions with rsync. */
 async function rsynced(api: string, apiKey: string): Promise<void> {
   const computer = new CliUser();
   try {

@@ -1,4 +1,6 @@
-/** Directus of npm on PostgreSQL and MySQL databases: its migrations, and collections made by its API. */
+/**
+ * Directus from npm on PostgreSQL and MySQL databases: its migrations, and collections created with its API.
+ */
 import assert from 'node:assert/strict';
 import { globSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
@@ -10,7 +12,7 @@ import { eventually } from '../harness/waiting.ts';
 import { NODE_22, NpmFolder } from './npm-folder.ts';
 
 const PACKAGES = ['directus@12.4.1', NODE_22];
-/** The first with programs for this Node in its package, and the last of its app that npm has. */
+/** The first version with programs for this Node in its package, and the last version of its app at npm. */
 const OVERRIDES = { 'isolated-vm': '6.1.2', '@directus/app': '18.0.0' };
 const BOOTSTRAP_MS = 600_000;
 const ADMIN = { email: 'ada@example.org', password: 'correct horse' };
@@ -82,7 +84,7 @@ describe('Directus', () => {
   }
 });
 
-/** Makes two collections with a relation, and items in them; reads, changes and removes these. */
+/** Creates two collections with a relation, and items in them; reads, changes and removes these. */
 async function useItsApi(base: string): Promise<void> {
   let token = '';
   const call = async (method: string, path: string, json?: unknown) => {

@@ -1,4 +1,4 @@
-/** Django's own `manage.py migrate` and `manage.py test`, with the settings that the API shows. */
+/** Django's own `manage.py migrate` and `manage.py test`, with the settings from the API. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -101,7 +101,7 @@ describe('Django', { skip: notInstalled('django-admin') }, () => {
         const tests = async () => (await user.call(`${path}/test-databases`)).body;
         const [kept] = (await tests()).filter((one: { name: string }) => one.name === name);
         assert.ok(kept.size_bytes > 100_000, JSON.stringify(kept));
-        // In parallel, as it does by default in its newer versions: a copy for each process.
+        // In parallel, the default of its newer versions: a copy for each process.
         assert.match(
           await manage(at, 'test', '--noinput', ...(engine === 'postgresql' ? ['--parallel', '2'] : [])),
           /Ran 2 tests[\s\S]*OK/,

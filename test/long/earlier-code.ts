@@ -1,4 +1,4 @@
-/** Cloudlet as earlier commits of this repository have it, each in its own folder. */
+/** Cloudlet at earlier commits of this repository, each in its own folder. */
 import { execFileSync, spawnSync } from 'node:child_process';
 import {
   chmodSync,
@@ -16,7 +16,7 @@ import { fileURLToPath } from 'node:url';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
-/** Versions that were given out, by commit. Whoever gives out another one adds it here. */
+/** Published versions, by commit. Each new publication must be added here. */
 export const LANDINGS = [
   'bb00530a',
   '982706db',
@@ -28,7 +28,7 @@ export const LANDINGS = [
   'c31ed40a',
 ] as const;
 
-/** The version before this one: its nodes go on beside those of this one, on the newest schema. */
+/** The previous version: its nodes continue beside those of this one, on the newest schema. */
 export const VERSION_BEFORE = 'bdd1b7d7';
 
 /** Why that commit is not in this clone; false: it is. For the `skip` of tests. */
@@ -40,7 +40,7 @@ export function notInHistory(commit: string): string | false {
   return status === 0 ? false : `the git history of this clone does not reach back to ${commit}`;
 }
 
-/** Settings of every test cloud that this version refuses, since it does not know them. */
+/** Settings of every test cloud that this version refuses, because it does not know them. */
 export function withoutUnknownSettings(commit: string): Readonly<Record<string, string | undefined>> {
   const name = 'CLOUDLET_REGISTRATION';
   const { status } = spawnSync('git', ['grep', '-q', name, commit], { cwd: ROOT, stdio: 'ignore' });
@@ -60,20 +60,23 @@ export function earlierCode(commit: string): { readonly folder: string; readonly
   return { folder, remove: () => rmSync(folder, { recursive: true, force: true }) };
 }
 
-/** Links what the set-up of each version fetches alike: programs of databases, the guest. Not our server. */
+/**
+ * Links the downloads of the set-up that all versions share: programs of databases, the guest. Not our
+ * server.
+ */
 function linkBuild(folder: string): void {
   mkdirSync(join(folder, 'build'));
   for (const name of readdirSync(join(ROOT, 'build')))
     if (name !== 'server') symlinkSync(join(ROOT, 'build', name), join(folder, 'build', name));
 }
 
-/** Versions from decision 0040 on run a build, which whoever runs them may not be able to make there. */
+/** Versions since decision 0040 run a build, which their user may not be able to create there. */
 function buildServer(folder: string): void {
   const node = join(folder, 'node_modules/.bin/node');
   execFileSync(node, [join(folder, 'scripts/builds.js'), 'server'], { cwd: folder, stdio: 'pipe' });
 }
 
-/** Whether the packages of this version are those that it wants, to the digit. */
+/** Whether the packages of this version have exactly the required versions. */
 function hasItsPackages(folder: string): boolean {
   const { dependencies } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
   return Object.entries(dependencies).every(([name, version]) => {

@@ -1,4 +1,4 @@
-/** PostgreSQL and S3 are away for a minute under load, as in the fault tests at their full length. */
+/** PostgreSQL and S3 fail for a minute under load, as in the fault tests at their full length. */
 import { describe } from 'node:test';
 import { testWholeSuites } from './whole-suites.ts';
 

@@ -1,4 +1,6 @@
-/** The first hour of strangers, by clients that widespread generators make of the served document. */
+/**
+ * The first hour of other developers, with clients that common generators create from the served document.
+ */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -12,8 +14,8 @@ import { CloudProcess } from '../harness/cloud-process.ts';
 import { NpmFolder } from './npm-folder.ts';
 
 /**
- * openapi-generator itself is a program in Java that neither npm nor Debian has: its package at npm loads it
- * from elsewhere. Hey API's generator makes a client of the same kind, functions over fetch.
+ * openapi-generator itself is a Java program that neither npm nor Debian has: its npm package downloads it
+ * from elsewhere. Hey API's generator creates a client of the same kind, functions over fetch.
  */
 const PACKAGES = {
   types: ['openapi-typescript@7.13.0', 'openapi-fetch@0.17.0', 'typescript@5.9.3'],
@@ -38,7 +40,7 @@ async function folderWith(packages: readonly string[], files: Readonly<Record<st
   return NpmFolder.with(packages, { 'openapi.json': document, ...files });
 }
 
-/** Says nothing where the program is sound. */
+/** Prints nothing if the program is correct. */
 async function compiled(folder: NpmFolder): Promise<string> {
   const words = [...STRICT.split(' '), '--typeRoots', TYPES, 'program.ts'];
   const tsc = spawn(COMPILER, words, { cwd: folder.path });
@@ -116,7 +118,7 @@ describe('a client by', () => {
     t.after(() => folder.remove());
     await folder.run(['node_modules/openapi-typescript/bin/cli.js', 'openapi.json', '-o', 'types.ts'], {});
     await firstHour(folder, 'types');
-    // The compiler is not fooled: this is no member.
+    // The compiler detects the mistake: this is not a member.
     writeFileSync(join(folder.path, 'program.ts'), BY_TYPES.replace('.data.vm_id', '.data.vmid'));
     assert.match(await compiled(folder), /vmid/);
   });

@@ -1,4 +1,4 @@
-/** Ghost of npm on a MySQL database: its migrations, and a post that is written by its API and read. */
+/** Ghost from npm on a MySQL database: its migrations, and a post written and read with its API. */
 import assert from 'node:assert/strict';
 import { globSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -27,7 +27,7 @@ describe('Ghost', { skip }, () => {
 
   before(async () => {
     folder = await NpmFolder.with([NODE_22], {});
-    // It brings packages that npm does not have, so it is installed where it was unpacked.
+    // It contains packages that npm lacks, so it is installed where it was unpacked.
     await folder.npm(['pack', `ghost@${VERSION}`]);
     await folder.unpack(`ghost-${VERSION}.tgz`);
     await folder.npm(['install', '--omit=dev', '--omit=optional', '--legacy-peer-deps'], 'package');

@@ -1,4 +1,4 @@
-/** An image fetched by name that is a whole Linux: it boots from its own disk and reads its seed. */
+/** An image downloaded by name that is a complete Linux: it boots from its own disk and reads its seed. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import * as fs from 'node:fs';
@@ -49,7 +49,7 @@ function linuxImage(): Buffer {
   const init = fs.readFileSync(join(ROOT, 'guest/init'), 'utf8');
   const moved = init.replaceAll('/sys/block/vda', '/sys/class/block/vda').replaceAll(/\bvda\b/g, 'vda2');
   const initrd = fs.readFileSync(join(GUEST, 'tiny-initrd'));
-  // A second archive behind the first one replaces its files; it begins at a multiple of four.
+  // A second archive after the first one replaces its files; it starts at a multiple of four.
   const pad = Buffer.alloc((4 - (initrd.length % 4)) % 4);
   const more = cpioArchive([{ path: 'init', type: 'file', mode: 0o755, content: moved }]);
   fs.writeFileSync(join(boot, 'initrd.img-tiny'), Buffer.concat([initrd, pad, more]));

@@ -1,4 +1,4 @@
-/** Writes the metadata of a data directory as SQL: `test:all` opens those that earlier versions left. */
+/** Writes the metadata of a data directory as SQL: `test:all` opens those of earlier versions. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 
 const FOLDER = fileURLToPath(new URL('../../server/metadata/earlier', import.meta.url));
 
-/** Keeps it as `NUMBER-COMMIT.sql`, by the number of its newest migration. */
+/** Stores it as `NUMBER-COMMIT.sql`, with the number of its newest migration. */
 export function keepMetadata(dataDir: string, commit: string): void {
   const database = new DatabaseSync(join(dataDir, 'metadata.db'), { readOnly: true });
   try {
@@ -20,7 +20,7 @@ export function keepMetadata(dataDir: string, commit: string): void {
   }
 }
 
-/** Tables and rows first: triggers would add rows of their own. */
+/** Tables and rows first: triggers would add their own rows. */
 function textOf(database: DatabaseSync): string[] {
   const parts = database
     .prepare("SELECT type, name, sql FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%'")

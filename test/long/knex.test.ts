@@ -1,6 +1,6 @@
 /**
- * knex of npm with its default settings, and what the suites of knex and node-postgres ask beyond statements:
- * sessions that see themselves, roles, TLS, time-outs. Neither suite is a package.
+ * knex from npm with its default settings, and requirements of the test suites of knex and node-postgres
+ * beyond statements: sessions that see themselves, roles, TLS, time-outs. Neither suite is a package.
  */
 import assert from 'node:assert/strict';
 import { globSync } from 'node:fs';
@@ -82,7 +82,7 @@ for await (const _ of one('notes').stream()) streamed++;
 found.streamed = streamed;
 found.columns = Object.keys(await one('notes').columnInfo()).sort();
 const sleep = isPostgresql ? 'SELECT pg_sleep(0.2)' : 'SELECT SLEEP(0.2)';
-// Both pools of ten are full at once, and more wait.
+// Both pools of ten are full at the same time, and more clients wait.
 await Promise.all([one, two].flatMap((each) => Array.from({ length: 15 }, () => each.raw(sleep))));
 const late = one.raw(isPostgresql ? 'SELECT pg_sleep(20)' : 'SELECT SLEEP(20)').timeout(300, { cancel: true });
 found.late = await late.catch(({ name }) => name);

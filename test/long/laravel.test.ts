@@ -1,7 +1,7 @@
 /**
- * Debian's Laravel with the `.env` that the API shows: migrations, models, and databases of parallel tests,
- * which `php artisan test --parallel` makes by the same calls. Debian lacks the application that Laravel
- * begins with, so the needed parts stand here.
+ * Debian's Laravel with the `.env` from the API: migrations, models, and databases of parallel tests, which
+ * `php artisan test --parallel` creates with the same calls. Debian lacks Laravel's initial application, so
+ * the needed parts are here.
  */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -105,7 +105,7 @@ $own = config("database.connections.$connection.database");
 $found['tls'] = $connection === 'pgsql'
   ? DB::selectOne('SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()')->ssl
   : DB::selectOne("SHOW SESSION STATUS LIKE 'Ssl_version'")->Value !== '';
-// Like Illuminate\\Testing\\Concerns\\TestDatabases does for each process.
+// Like Illuminate\\Testing\\Concerns\\TestDatabases for each process.
 foreach (['1', '2'] as $token) {
   $name = $own . '_test_' . $token;
   Schema::dropDatabaseIfExists($name);
@@ -189,7 +189,7 @@ describe('Laravel', { skip: cannotMakeTree() }, () => {
         assert.deepEqual(JSON.parse(await php(name, 'use.php')), {
           sugar: 2,
           count: 1,
-          // libpq asks for it by itself.
+          // libpq requests it by default.
           tls: tls || engine === 'postgresql',
           tests: [
             [true, 1],
@@ -208,7 +208,7 @@ describe('Laravel', { skip: cannotMakeTree() }, () => {
         assert.deepEqual(await tests(), []);
         await php(name, 'artisan', 'migrate:rollback', '--force');
         if (!tls) return;
-        // A server of another authority is refused.
+        // A server with another authority is refused.
         writeFileSync(join(tree, name, 'ca.pem'), String(rootCertificates[0]));
         assert.match(await php(name, 'ask.php'), /certificate verify failed|SSL/);
       });

@@ -1,6 +1,6 @@
 /**
- * A cloud with 100,000 objects and 10 GiB moves to PostgreSQL and S3 and back, killed on the way each time.
- * Each object is hashed at the end.
+ * A cloud with 100,000 objects and 10 GiB moves to PostgreSQL and S3 and back, and is killed on the way each
+ * time. Each object is hashed at the end.
  */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -19,14 +19,14 @@ import { ADMIN_KEY, CloudProcess } from '../harness/cloud-process.ts';
 import { runCloudlet } from '../harness/command.ts';
 import { S3Server } from '../harness/s3-server.ts';
 
-/** 1: 100,000 objects and 10 GiB, which take an hour or two and 35 GB of disk. */
+/** 1: 100,000 objects and 10 GiB, which take one or two hours and 35 GB of disk. */
 const SCALE = Number(process.env.MIGRATE_SCALE ?? 1);
 const OBJECTS = Math.round(100_000 * SCALE);
 const LEAST_BYTES = 10 * 2 ** 30 * SCALE;
 const AT_ONCE = 8;
 const COMMAND_MS = 7_200_000;
 const LAUNCHER = join(import.meta.dirname, '../../bin/cloudlet');
-/** Of the bytes and objects; then the command is killed. */
+/** Fraction of the bytes and objects; then the command is killed. */
 const KILL_AT = /^[3-9]0 % /m;
 const KIB = 1024;
 const MIB = 2 ** 20;
@@ -91,7 +91,7 @@ class Mover {
     this.#say(`${OBJECTS} objects, ${bytes} bytes`);
   }
 
-  /** Every `step`th object is what was stored. */
+  /** Every `step`th object has its stored content. */
   async assertEqual(user: Client, step: number): Promise<void> {
     await each(Math.floor(OBJECTS / step), async (index) => {
       const number = index * step;
@@ -123,7 +123,7 @@ class Mover {
     assert.match(stdout, /^100 % /m);
   }
 
-  /** As the output of the move says. */
+  /** As in the output of the move. */
   removeFiles(): void {
     const folder = join(this.dataDir, 'blobs');
     const old = readdirSync(folder).filter((name) => /^[0-9a-z]{2}$/.test(name));

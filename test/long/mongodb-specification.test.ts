@@ -1,6 +1,6 @@
 /**
- * The public specification tests of MongoDB's drivers for reading and writing documents, on the engine that
- * Cloudlet brings. TEST_MONGODB_URL names a database of another server to run them on, which is emptied.
+ * The public specification tests of MongoDB's drivers for reading and writing documents, on the built-in
+ * engine. TEST_MONGODB_URL is a database of another server for the tests, which empty it.
  */
 import assert from 'node:assert/strict';
 import { existsSync, globSync, readFileSync } from 'node:fs';
@@ -16,7 +16,7 @@ import { runUnifiedTest, type UnifiedFile, type UnifiedTest } from './mongodb/un
 const FOLDER = join(dirname(dirname(import.meta.dirname)), 'build/specifications/mongodb/crud');
 const skip = existsSync(FOLDER) ? false : NO_MONGODB_SPECIFICATION;
 
-/** What the engine does not have, as docs/databases/mongodb.md says, and what in a test asks for it. */
+/** Features that the engine lacks according to docs/databases/mongodb.md, and how a test requires them. */
 const NOT_HERE: readonly { readonly sign: string; readonly reason: string }[] = [
   { sign: 'failPoint', reason: 'a server has fail points only when it was started for tests' },
 ];

@@ -1,4 +1,4 @@
-/** Runs a test of the older format of MongoDB's specification: one operation on one collection. */
+/** Runs a test in the older format of MongoDB's specification: one operation on one collection. */
 import assert from 'node:assert/strict';
 import { type Document, MongoBulkWriteError } from 'mongodb';
 import { assertMatches, assertSame } from './matching.ts';
@@ -38,7 +38,7 @@ export async function runLegacyTest(server: Server, file: LegacyFile, test: Lega
   } else {
     const answer = await tried;
     const isElsewhere = operation.arguments?.pipeline?.some((stage: Document) => '$out' in stage);
-    // What went to a collection is in `outcome.collection` too; this driver does not read it back.
+    // Output to a collection is in `outcome.collection` too; this driver does not read it back.
     if (!isElsewhere) assertMatches(outcome.result, answer, operation.name);
   }
   if (outcome.collection === undefined) return;

@@ -1,4 +1,4 @@
-/** That the specification tests can fail: what the matching must refuse, and what it must let pass. */
+/** The specification tests can fail: values that the matching must refuse, and values that it must accept. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Long, ObjectId } from 'mongodb';
