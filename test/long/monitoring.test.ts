@@ -1,4 +1,6 @@
-/** Prometheus takes the files of deploy/monitoring: each alert fires when it should, none on a new cloud. */
+/**
+ * Prometheus accepts the files of deploy/monitoring: each alert fires when it should, none on a new cloud.
+ */
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -24,7 +26,7 @@ function promtool(...args: readonly string[]): string {
   return stdout;
 }
 
-/** Samples of a scrape every minute, for hours; the values are in promtool's own notation. */
+/** Samples of a scrape every minute, for hours; the values use promtool's own notation. */
 const FIRING: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   CloudletDown: { 'up{job="cloudlet",instance="c"}': '0x120' },
   CloudletAlarm: { 'cloudlet_alarm{code="out_of_space"}': '1x120' },
@@ -101,7 +103,7 @@ test('Prometheus scrapes a new cloud, on which nothing fires, and every panel ha
   await eventually('Prometheus scrapes', async () => {
     return (await query('up == 1').catch(() => [])).length === 1 || undefined;
   });
-  // Rates need two scrapes, asked series a moment.
+  // Rates need two scrapes, series in the query a moment.
   await fetch(`${cloud.api}/api/none`);
   await eventually('rates are known', async () => {
     return (await query('rate(cloudlet_http_requests_total{status="404"}[1m])')).length > 0 || undefined;
@@ -113,7 +115,7 @@ test('Prometheus scrapes a new cloud, on which nothing fires, and every panel ha
   const { panels } = JSON.parse(readFileSync(join(FOLDER, 'grafana-dashboard.json'), 'utf8')) as {
     panels: readonly { title: string; targets: readonly { expr: string }[] }[];
   };
-  /** Without a machine, a database, a point there are no samples. */
+  /** Without a machine, a database or a point there are no samples. */
   const later = [
     'cloudlet_recovery_point_age_seconds',
     'cloudlet_vms',

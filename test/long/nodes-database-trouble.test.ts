@@ -1,6 +1,6 @@
 /**
- * Three nodes under load while their database restarts, has no connection left, takes no writes, or is a
- * standby: calls wait or are told so, nothing acknowledged is lost, and no node has to be started again.
+ * Three nodes under load while their database restarts, has no connection left, refuses writes, or is a
+ * standby: calls wait or get an error, nothing acknowledged is lost, and no node must be restarted.
  */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
@@ -34,7 +34,7 @@ describe('nodes whose database is in trouble', { skip: noCluster }, () => {
     await run('SELECT pg_reload_conf()');
   }
 
-  /** Takes all connections that are left, and has each node open its own again. */
+  /** Uses all remaining connections, and makes each node open its own again. */
   async function takeConnections(): Promise<() => Promise<void>> {
     const taken: pg.Client[] = [];
     const fill = async () => {
@@ -52,7 +52,7 @@ describe('nodes whose database is in trouble', { skip: noCluster }, () => {
     };
     await fill();
     for (const way of cluster.ways) way.cut();
-    // The server notices it a little later.
+    // The server notices this a little later.
     for (const end = performance.now() + AWAY_MS; performance.now() < end; await sleep(20)) await fill();
     return async () => {
       await Promise.all(taken.map((client) => client.end()));
@@ -128,7 +128,7 @@ describe('nodes whose database is in trouble', { skip: noCluster }, () => {
       disk.remove();
     });
     const client = new Client(node.api, ADMIN_KEY);
-    // It ends with an error, once nothing more has room.
+    // It ends with an error, once there is no space left.
     spawnSync('dd', ['if=/dev/zero', `of=${disk.mountPoint}/full`, 'bs=64K']);
     assert.equal(statfsSync(disk.mountPoint).bavail, 0);
     await client.call('/api/buckets', { json: { name: 'from-a-full-disk' } });

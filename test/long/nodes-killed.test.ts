@@ -1,7 +1,7 @@
 /**
  * Three nodes under load for ten minutes; every five seconds one is killed, stopped or cut off from the
- * database, and another hears no NOTIFY. As root each is on its own network behind Caddy, as three
- * hosts are, and is cut off by its link; otherwise by a proxy on its way.
+ * database, and another receives no NOTIFY. As root each is on a separate network behind Caddy, like three
+ * hosts, and is cut off by its link; otherwise by a proxy on its connection.
  */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
@@ -34,22 +34,22 @@ before(async () => {
 });
 after(() => (apart ?? cluster)?.stop());
 
-/** Starts it again, as a supervisor does, once it has ended. */
+/** Restarts it, like a supervisor, once it has ended. */
 async function supervise(node: CloudProcess): Promise<void> {
   await node.crash();
   await node.start();
 }
 
-/** Nodes that stood still and live on, as no other had watched them long enough to end them. */
+/** Nodes that stood still and survive, because no other had watched them long enough to declare them lost. */
 let spared = 0;
 
-/** Another node has ended it, so that it ends by itself; or it was spared, and is ready again. */
+/** Another node has declared it lost, so that it exits; or it was spared, and is ready again. */
 async function endedOrSpared(node: CloudProcess): Promise<void> {
   const ended = node.ended();
   let isOver = false;
   const ready = eventually('a node that stood still is ended, or ready', async () => {
     if (isOver) return 'over';
-    // It trusts no time before its next beat, which says that it was ended.
+    // It trusts no cached state before its next heartbeat, which reports that it was declared lost.
     const is = await fetch(`${node.api}/readyz`, { signal: AbortSignal.timeout(2000) }).catch(() => null);
     return is?.status === 200 ? 'ready' : null;
   });
@@ -91,7 +91,7 @@ test('nodes in trouble for minutes lose nothing, and do nothing twice', { skip: 
   t.after(() => receiver.close());
   const load = new ClusterLoad(cluster.nodes, { proxy: apart?.url, isMixed: true });
   let troubles = 0;
-  /** The largest that any node was, MiB, in each minute. */
+  /** The largest node, MiB, in each minute. */
   const memory: number[] = [];
   await load.during(receiver, async () => {
     const began = performance.now();
@@ -116,7 +116,7 @@ test('nodes in trouble for minutes lose nothing, and do nothing twice', { skip: 
         .named(`${name} ${node.api}`, () => trouble(node))
         .then(() => void load.troubled.delete(node))
         .catch((error: unknown) => {
-          // It stays in trouble, so that nothing waits for it.
+          // It stays disturbed, so that no call waits for it.
           isBroken = true;
           load.faults.push(`${name} ${node.api}: ${error}\n${node.output.slice(-1000)}`);
         })
@@ -126,7 +126,7 @@ test('nodes in trouble for minutes lose nothing, and do nothing twice', { skip: 
     await load.open.all([...underWay]);
   });
   for (const each of cluster.nodes) cluster.hear(each);
-  // A node that is away would make a fault of all else.
+  // A node that is down would make everything else look like a failure.
   if (load.troubled.size > 0) assert.deepEqual(load.faults, []);
   await load.check(receiver, troubles);
   const left = await leftInDatabase();
@@ -135,7 +135,7 @@ test('nodes in trouble for minutes lose nothing, and do nothing twice', { skip: 
   t.diagnostic(JSON.stringify({ how, ...load.done, ...figures }));
   assert.deepEqual(load.faults, []);
   assert.ok(load.worstRevocationMs <= 3000, `revoked after ${load.worstRevocationMs} ms`);
-  // Each node starts again all the time, so this is what one gathers from the others and from the rows.
+  // Each node restarts continuously, so this state comes from the others and from the rows.
   const half = Math.ceil(memory.length / 2);
   const [early, late] = [Math.max(...memory.slice(0, half)), Math.max(...memory.slice(half))];
   assert.ok(memory.length < 4 || late < 1.25 * early, `${memory.join(', ')} MiB`);

@@ -1,4 +1,4 @@
-/** Work of the whole cluster while its leases move from node to node all the time. */
+/** Work of the whole cluster while its leases continuously move between nodes. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -9,7 +9,7 @@ import { EXPIRING_ENV } from '../harness/expiring-load.ts';
 import { WebhookReceiver } from '../harness/webhook-receiver.ts';
 
 const KEY = { 'x-api-key': ADMIN_KEY };
-/** Charges are made once a minute. */
+/** Charges are created once a minute. */
 const SECONDS = 150;
 const DRAINED_MS = 1200;
 

@@ -1,4 +1,4 @@
-/** What an operator does to nodes, and what their hosts' clocks do. */
+/** Operators' commands for nodes, and the clocks of their hosts. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -11,7 +11,7 @@ import { eventually } from '../harness/waiting.ts';
 const KEY = { 'x-api-key': ADMIN_KEY };
 const BYTES = 50_000_000;
 const HOUR_SECONDS = 3600;
-/** Quantities are of GB as 2^30 bytes. */
+/** Quantities are in GB of 2^30 bytes. */
 const GB = 2 ** 30;
 
 describe('nodes', { skip: noCluster }, () => {
@@ -96,7 +96,7 @@ describe('nodes', { skip: noCluster }, () => {
     t.diagnostic(`moves ${moves.join(', ')} in ${Math.round((removed - began) / 1000)} s`);
     assert.ok(moves.length >= 2);
     const hours = (ms: number) => ((BYTES / GB) * ms) / 1000 / HOUR_SECONDS;
-    // A tick of the meter is lost or won at each end.
+    // A tick of the meter is lost or gained at each end.
     const [least, most] = [hours(removing - kept - 2000), hours(removed - began + 2000)];
     for (const node of [host, right, wrong]) {
       const { items } = (await json(node, 'GET /api/billing/usage')) as { items: readonly Used[] };
@@ -106,7 +106,7 @@ describe('nodes', { skip: noCluster }, () => {
   });
 });
 
-/** Whose clock counts, as `asked` sees it; undefined: nobody's yet. */
+/** The node whose clock counts, from the view of `asked`; undefined: none yet. */
 async function holderOfTime(cluster: Cluster, asked: CloudProcess): Promise<CloudProcess | undefined> {
   const nodes = (await json(asked, 'GET /api/admin/nodes')) as { name: string; leases: readonly string[] }[];
   const name = nodes.find(({ leases }) => leases.includes('job:store the charged time'))?.name;

@@ -1,6 +1,6 @@
 /**
- * Walks every operation of openapi.json at the host node and at a front node: two accounts have the same,
- * each is asked at one of the nodes, and the answers have the same status, code and members.
+ * Tests every operation of openapi.json at the host node and at a front node: two accounts have the same
+ * resources, each uses one of the nodes, and the answers have the same status, code and members.
  */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
@@ -11,17 +11,17 @@ import { ADMIN_KEY, type CloudProcess } from '../harness/cloud-process.ts';
 import { Cluster, noCluster } from '../harness/cluster.ts';
 import { eventually } from '../harness/waiting.ts';
 
-/** One account as it is asked at one node. */
+/** One account with the node it uses. */
 interface Side {
   readonly name: string;
   readonly node: CloudProcess;
   readonly owner: CheckedClient;
   readonly admin: CheckedClient;
-  /** What a path names: the part before, with the name in braces. */
+  /** The resource named by a path: the segment before, with the name in braces. */
   readonly ids: Readonly<Record<string, string>>;
 }
 
-/** Streams, and what would end the walk. */
+/** Streams, and operations that would end the test. */
 const LEFT_OUT = new Set([
   'watchUpdates',
   'closeAccount',
@@ -31,13 +31,13 @@ const LEFT_OUT = new Set([
   'showRecoveryKey',
   'getDocs',
 ]);
-/** Ends what others need. */
+/** Ends something that others need. */
 const LAST = [
   ...['endShare', 'deleteObject', 'deleteBucket', 'deleteVm', 'deleteDatabase', 'deleteWebhook'],
   ...['endSession', 'endOtherSessions', 'deleteAccessKey', 'adminSuspendAccount', 'adminResumeAccount'],
   ...['adminRemoveAccount', 'adminKeepAccount', 'rotateApiKey'],
 ];
-/** Bodies of calls that have an effect on what there is. */
+/** Bodies of calls that have an effect on existing resources. */
 const BODIES: Readonly<Record<string, (side: Side) => unknown>> = {
   createShare: ({ name }) => ({ bucket: `walked-${name}`, name: 'a.txt' }),
   createTicket: () => ({ path: '/api/account' }),
@@ -84,10 +84,10 @@ function rank({ method, operation: { operationId } }: Entry): number {
   return ['GET', 'PATCH', 'POST', 'PUT', 'DELETE'].indexOf(method);
 }
 
-/** One of them runs in the whole cloud. */
+/** Only one can run in the whole cloud. */
 const BUSY = /point_in_progress|job_running/;
 
-/** The answer once nothing else is in its way. */
+/** The answer once no other operation blocks it. */
 function ask(side: Side, entry: Entry): Promise<string> {
   return eventually(entry.operation.operationId, async () => {
     const answer = await askOnce(side, entry).catch((error: Error) => {
@@ -128,7 +128,7 @@ function shapeOf(value: unknown): string {
   return typeof value === 'object' && value !== null ? Object.keys(value).sort().join(' ') : typeof value;
 }
 
-/** A new account with one of each. */
+/** A new account with one resource of each kind. */
 async function newSide(node: CloudProcess, name: string): Promise<Side> {
   const anyone = await CheckedClient.open(node.api);
   const account = await anyone.register();

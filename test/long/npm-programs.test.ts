@@ -1,4 +1,4 @@
-/** Programs of npm that people run on MongoDB and SQLite databases, unchanged. */
+/** npm programs that people run on MongoDB and SQLite databases, unchanged. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { Client } from '../harness/client.ts';
@@ -28,7 +28,7 @@ async function connectionOf(name: string, engine: string): Promise<{ uri: string
   return body.connection;
 }
 
-/** The environment of a program that uses libSQL: the address without the password, and that. */
+/** The environment of a program that uses libSQL: the address without the password, and the password. */
 async function libsqlEnv(name: string): Promise<Record<string, string>> {
   const { uri, password } = await connectionOf(name, 'sqlite');
   return { URL: uri.replace(/\?.*/, ''), TOKEN: password };
@@ -234,7 +234,7 @@ await prisma.$disconnect();
 `,
 };
 
-/** Its engine for migrations is no package of npm, so tables are made by hand here. */
+/** Its engine for migrations is not an npm package, so tables are created by hand here. */
 test("Prisma's client reads, writes and rolls back over libSQL", async (t) => {
   const folder = await NpmFolder.with(PACKAGES.prisma, PRISMA);
   t.after(() => folder.remove());

@@ -1,7 +1,7 @@
 /**
- * Prisma's `migrate dev` on PostgreSQL, with its shadow database, by the engine in WebAssembly that version 6
- * has in its package and uses with an adapter. Version 7 uses a program alone, which npm does not have; on
- * MariaDB the engine of version 6.19.3 ends with "unreachable" before it has made anything.
+ * Prisma's `migrate dev` on PostgreSQL, with its shadow database, with the WebAssembly engine in the package
+ * of version 6, which it uses with an adapter. Version 7 only uses a program, which npm does not have; on
+ * MariaDB the engine of version 6.19.3 ends with "unreachable" before it has created anything.
  */
 import assert from 'node:assert/strict';
 import { globSync, readdirSync, writeFileSync } from 'node:fs';
@@ -14,10 +14,10 @@ import { NpmFolder } from './npm-folder.ts';
 
 const PACKAGES = ['prisma@6.19.3', '@prisma/client@6.19.3', '@prisma/adapter-pg@7.10.0'];
 const CLI = 'node_modules/prisma/build/index.js';
-/** It asks for a terminal. */
+/** It requires a terminal. */
 const TERMINAL =
   'data:text/javascript,process.stdin.isTTY=process.stdout.isTTY=true;process.stdout.columns=80';
-/** Engines that are programs are not asked for; they would be downloaded. */
+/** Engines that are programs are not used; they would be downloaded. */
 const NO_PROGRAMS = {
   PRISMA_SCHEMA_ENGINE_BINARY: process.execPath,
   PRISMA_QUERY_ENGINE_LIBRARY: process.execPath,

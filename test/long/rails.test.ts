@@ -1,4 +1,4 @@
-/** Debian's Rails with the `config/database.yml` that the API shows: migrations, and tests. */
+/** Debian's Rails with the `config/database.yml` from the API: migrations, and tests. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -130,7 +130,7 @@ describe('Rails', { skip: cannotMakeTree() }, () => {
         await rails('test', 'db:test:prepare');
         assert.deepEqual(await tests(), [`test_${made.connection.database}`]);
         assert.match(await rails('test', 'test'), /5 runs, 20 assertions, 0 failures, 0 errors/);
-        // The rows of the database itself are those that there were.
+        // The rows of the database itself are unchanged.
         const kept = await user.call(`${path}/query`, { json: { statement: 'SELECT what FROM orders' } });
         assert.deepEqual(kept.body.rows, [['kept']]);
         await rails('test', 'db:drop');
@@ -139,7 +139,7 @@ describe('Rails', { skip: cannotMakeTree() }, () => {
         assert.deepEqual(await tests(), [`test_${database}-0`, `test_${database}-1`]);
         await rails('development', 'db:rollback');
         if (!tls) return;
-        // A server of another authority is refused.
+        // A server with another authority is refused.
         writeFileSync(join(tree, name, 'ca.pem'), String(rootCertificates[0]));
         await assert.rejects(rails('development', 'db:migrate'), /certificate|SSL/i);
       });

@@ -1,4 +1,4 @@
-/** Recovery once more for clouds whose metadata are in PostgreSQL and whose objects are in S3. */
+/** The tests of recovery again, for clouds with metadata in PostgreSQL and objects in S3. */
 import { after, before, describe } from 'node:test';
 import { operatorPostgresql } from '../../server/testing/operator-postgresql.ts';
 import type { OperatorServer } from '../../server/testing/operator-server.ts';
@@ -6,7 +6,7 @@ import { noPostgresql } from '../../server/testing/postgresql-fixture.ts';
 import { S3Fixture } from '../../server/testing/s3-fixture.ts';
 import { FILES_AT_ONCE, testWholeSuites } from './whole-suites.ts';
 
-/** Whole clouds, drills, and one thing back: objects, a machine, a database, a database as of a moment. */
+/** Whole clouds, drills, and single restores: objects, a machine, a database, a database as of a moment. */
 const ONLY = [
   'recovery-drill',
   'recovery-moments',

@@ -1,4 +1,4 @@
-/** Recovery points on Ceph's S3 gateway, which checks what s3rver does not. */
+/** Recovery points on Ceph's S3 gateway, which has checks that s3rver lacks. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,6 +1,6 @@
 /**
- * Nodes of an earlier version that are started again with this one, one after the other, under load: the
- * first brings the schema to the newest version while the others go on with the old code.
+ * Nodes of an earlier version that are restarted with this one, one after the other, under load: the first
+ * migrates the schema to the newest version while the others continue with the old code.
  */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
@@ -14,7 +14,7 @@ import { HealthChecks } from '../harness/health-checks.ts';
 import { WebhookReceiver } from '../harness/webhook-receiver.ts';
 import { VERSION_BEFORE as BEFORE, earlierCode, notInHistory } from './earlier-code.ts';
 
-/** Both versions serve for so long at each step. */
+/** Both versions serve together for this long at each step. */
 const BETWEEN_MS = 10_000;
 
 describe('three nodes', { skip: noCluster || notInHistory(BEFORE) }, () => {
@@ -46,13 +46,13 @@ describe('three nodes', { skip: noCluster || notInHistory(BEFORE) }, () => {
     const load = new ClusterLoad(cluster.nodes, { isMixed: true });
     await load.during(receiver, async () => {
       await sleep(BETWEEN_MS);
-      // A front with this version beside the host of the other, and the reverse.
+      // A front with this version and a host with the other, and the reverse.
       for (const i of [1, 0, 2]) {
         const old = cluster.nodes[i] as CloudProcess;
         load.troubled.add(old);
         await cluster.replace(old, {});
         await proxy.isReady(old);
-        // Fronts of either version pass it on to a host of either.
+        // Fronts of both versions forward it to hosts of both versions.
         for (const each of cluster.nodes) await query(each, `INSERT INTO steps VALUES ('${i}')`);
         await sleep(BETWEEN_MS);
       }

@@ -1,6 +1,4 @@
-/**
- * Programs that people use with S3, as Debian 13 ships them, unchanged and with their defaults. Needs root.
- */
+/** Programs that people use with S3, as in Debian 13, unchanged and with their defaults. Needs root. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -15,7 +13,7 @@ import { CloudProcess } from '../harness/cloud-process.ts';
 import { cannotMakeTree, makeTree } from './debian-tree.ts';
 
 const PACKAGES = 'awscli,restic,rclone,s3cmd,s3fs,fuse3,python3-boto3,ca-certificates';
-/** `CLIENTS_TREE` names a tree made before, which is kept. */
+/** `CLIENTS_TREE` names an existing tree, which is kept. */
 const KEPT_TREE = process.env.CLIENTS_TREE;
 const CLIENT_MS = 300_000;
 /** Enters the tree of $0 with the rest of the host's network and devices, and runs $1 there. */
@@ -23,7 +21,7 @@ const ENTER = `set -e
 mount -t proc proc "$0/proc"
 mount --rbind /dev "$0/dev"
 exec chroot "$0" bash -euc "$1"`;
-/** A folder with files of many sizes and names, and a file that goes in parts. */
+/** A folder with files of many sizes and names, and a file that is uploaded in parts. */
 const FOLDER = `rm -rf /w/*; mkdir -p /w/in/sub/deep; cd /w
 head -c 20000000 /dev/urandom > in/large
 for i in $(seq 30); do head -c $((i * 997)) /dev/urandom > in/sub/file-$i; done

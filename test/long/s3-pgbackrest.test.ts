@@ -1,7 +1,7 @@
 /**
- * pgBackRest, as Debian 13 ships it, keeps backups and the WAL of a PostgreSQL in a bucket and restores from
- * it. It speaks TLS alone, so that a proxy stands before the endpoint. Needs root. Litestream, the other
- * program that the console has a set-up for, is in no release of Debian.
+ * pgBackRest, as in Debian 13, stores backups and the WAL of a PostgreSQL in a bucket and restores from it.
+ * It requires TLS, so a proxy is in front of the endpoint. Needs root. Litestream, the other program with a
+ * set-up in the console, is in no release of Debian.
  */
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
@@ -20,7 +20,7 @@ import { Client } from '../harness/client.ts';
 import { CloudProcess } from '../harness/cloud-process.ts';
 import { cannotMakeTree, makeTree } from './debian-tree.ts';
 
-/** `PGBACKREST_TREE` names a tree made before, which is kept. */
+/** `PGBACKREST_TREE` names an existing tree, which is kept. */
 const KEPT_TREE = process.env.PGBACKREST_TREE;
 const RESTORE_MS = 600_000;
 const skip = cannotMakeTree() || notInstalled('openssl');
@@ -47,7 +47,7 @@ after(async () => {
     if (folder !== undefined) rmSync(folder, { recursive: true, force: true });
 });
 
-/** Takes TLS off, and passes everything on to the port. */
+/** Ends TLS, and passes everything on to the port. */
 async function withTls(port: number): Promise<Server> {
   const [key, cert] = [join(keys, 'key.pem'), join(keys, 'certificate.pem')];
   const made = [
@@ -61,7 +61,7 @@ async function withTls(port: number): Promise<Server> {
   ];
   execFileSync('openssl', ['req', '-x509', ...made, '-keyout', key, '-out', cert], { stdio: 'pipe' });
   const server = createServer({ key: readFileSync(key), cert: readFileSync(cert) }, (socket) => {
-    // A client that leaves is no failure.
+    // A client that disconnects is not an error.
     pipeline(socket, connect(port, '127.0.0.1'), socket).catch(() => {});
   });
   server.listen(0, '127.0.0.1');

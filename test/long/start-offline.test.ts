@@ -1,4 +1,4 @@
-/** A second start where there is no network: nothing is fetched, asked for or waited for. */
+/** A second start without a network: nothing is downloaded, requested or waited for. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -10,9 +10,9 @@ import { notInstalled } from '../../scripts/installed.ts';
 import { eventually } from '../harness/waiting.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
-/** What `npm start` runs, after its set-up has been through once. */
+/** The program run by `npm start`, after its set-up has completed once. */
 const START = 'ip link set lo up && node scripts/setup.js start && exec bin/cloudlet start';
-/** Runs where the cloud does; its network leads nowhere. */
+/** Runs in the cloud's network, which leads nowhere. */
 const ASK = 'fetch(process.argv[1]).then(async (answer) => console.log(await answer.text()))';
 
 const noRoot = process.getuid?.() === 0 ? false : 'needs root, for its own network';

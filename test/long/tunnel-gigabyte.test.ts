@@ -1,4 +1,7 @@
-/** A tunnel carries 1 GiB each way to and from a database, whole, while the cloud's memory stays flat. */
+/**
+ * A tunnel transfers 1 GiB in each direction to and from a database, complete, while the cloud's memory stays
+ * constant.
+ */
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createCipheriv, createHash } from 'node:crypto';
@@ -44,7 +47,7 @@ const residentBytes = (pid: number | undefined): number => {
   return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]) * 1024;
 };
 
-/** What the work adds to the memory of the cloud and of the client, at most; and how long it takes. */
+/** The maximum that the work adds to the memory of the cloud and of the client; and its duration. */
 async function growthDuring(work: () => Promise<unknown>) {
   const began = performance.now();
   const now = () => ({ cloud: residentBytes(cloud?.pid), client: residentBytes(tunnel?.pid) });

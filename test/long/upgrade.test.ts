@@ -1,7 +1,7 @@
 /**
- * Directories of every earlier version open with this one: each is made and filled by the code of its commit,
- * then all in it is read and written to. As root, where databases and machines have users of their own, and
- * as an ordinary user.
+ * Directories of every earlier version open with this one: each is created and filled by the code of its
+ * commit, then all of its data is read and written. As root, where databases and machines have separate
+ * users, and as an ordinary user.
  */
 import assert from 'node:assert/strict';
 import { chmodSync, chownSync, mkdtempSync, rmSync } from 'node:fs';
@@ -23,10 +23,10 @@ const ENGINES = ['sqlite', 'postgresql', 'mysql', 'mongodb'] as const;
 const TEXTS = ['the first note\n', `${'the second note\n'.repeat(4000)}`];
 const POINTS = '/api/disaster-recovery/points';
 const POST = { method: 'POST' };
-/** Set to keep the metadata of each version, for the tests of migrations; once for a new one. */
+/** If set, stores the metadata of each version, for the tests of migrations; once for a new one. */
 const KEEPS = process.env.KEEP_METADATA === '1';
 
-/** Things made with the earlier version. */
+/** Resources created with the earlier version. */
 interface Made {
   readonly account: Account;
   readonly accessKey: string;
@@ -43,7 +43,7 @@ async function expect(client: Client, status: number, [path, call]: [string, Cal
   return answer.body;
 }
 
-/** By statements, or by a command where the engine has none. */
+/** With statements, or with a command if the engine has none. */
 function written(engine: string, x: number): readonly object[] {
   if (engine === 'mongodb') return [{ command: { insert: 't', documents: [{ x }] }, read_only: false }];
   const first = x === 1 ? [{ statement: 'CREATE TABLE t (x int)', read_only: false }] : [];
@@ -109,7 +109,7 @@ async function readObjects(user: CheckedClient, round: number): Promise<void> {
   }
 }
 
-/** Each engine may first have to move what an earlier version had elsewhere. */
+/** Each engine may first have to move data that an earlier version had elsewhere. */
 async function readDatabases(user: CheckedClient, { databases }: Made, round: number): Promise<void> {
   const numbers = Array.from({ length: round + 1 }, (_, at) => at + 1);
   for (const [engine, path] of databases) {
@@ -164,7 +164,7 @@ async function opens(t: TestContext, commit: string, wrapper: readonly string[])
   const made = await fill(earlier);
   await earlier.end();
   if (KEEPS && wrapper.length === 0) keepMetadata(dataDir, commit);
-  // Twice: what this version left must open, too.
+  // Twice: the data left by this version must open, too.
   for (const round of [1, 2]) {
     const cloud = await CloudProcess.start({ dataDir, wrapper });
     t.after(() => cloud.end());

@@ -1,4 +1,4 @@
-/** Machines that have their addresses themselves, on a bridge, in a network of the test's own. */
+/** Machines with their own addresses, on a bridge, in a separate network of the test. */
 import assert from 'node:assert/strict';
 import { execFile, spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -28,7 +28,7 @@ const SETTINGS = {
 
 const taps = () => Object.keys(networkInterfacesOfLinux()).filter((name) => name.startsWith('clt'));
 
-/** Also those without an address, which Node leaves out. */
+/** Also interfaces without an address, which Node omits. */
 function networkInterfacesOfLinux(): Record<string, unknown> {
   const lines = spawnSync('ip', ['-o', 'link'], { encoding: 'utf8' }).stdout;
   const names = [...lines.matchAll(/^\d+: ([^:@]+)/gm)].map(([, name]) => [name, true]);
@@ -58,13 +58,13 @@ function guest(script: string): Promise<string> {
   });
 }
 
-/** How the first machine's TCP connection there begins to be answered. */
+/** The first answer to the first machine's TCP connection there. */
 async function heard(host: string, port: number): Promise<string> {
   const ask = `(printf 'GET / HTTP/1.0\\r\\n\\r\\n'; sleep 3) | timeout 4 nc ${host} ${port} >/tmp/said 2>/dev/null`;
   return (await guest(`${ask}\ntail -n 1 /tmp/said | head -c 40\n`)).trim();
 }
 
-/** Without those of our tables, which come back from time to time: then once more. */
+/** Without those of our tables, which are restored periodically: then it retries. */
 const without = (families: readonly string[], wanted: () => Promise<boolean>) =>
   eventually(`what needs no table ${families}`, async () => {
     for (const family of families) spawnSync('nft', ['delete', 'table', family, BRIDGE]);
@@ -150,7 +150,7 @@ function further(): void {
     assert.equal(await heard(other, 22), '');
     for (const tap of taps()) net.ip(`link set dev ${tap} type bridge_slave isolated off`);
     assert.equal(await heard(other, 22), '', 'the rules alone would do');
-    // Some kernels show frames between guests to the rules for packets, too.
+    // Some kernels also pass frames between guests to the rules for packets.
     await without(['bridge', 'inet'], async () => (await heard(other, 22)) !== '');
     await rulesAreBack();
   });

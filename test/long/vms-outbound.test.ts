@@ -1,4 +1,6 @@
-/** What a machine reaches when the operator lets machines out, tried from inside of one. */
+/**
+ * Addresses that a machine can reach when the operator allows outbound connections, tried from inside one.
+ */
 import assert from 'node:assert/strict';
 import { execFile, spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -36,7 +38,7 @@ const machines: { path: string; address: string }[] = [];
 /** Runs a shell script in the first machine and resolves with its output. */
 function guest(script: string): Promise<string> {
   const options = ['StrictHostKeyChecking=no', 'UserKnownHostsFile=/dev/null', 'LogLevel=ERROR'];
-  // A connection that is begun without rules is nobody's answer to them when they are back: it hangs.
+  // A connection started without rules gets no answer when they are restored: it hangs.
   options.push('ServerAliveInterval=3', 'ServerAliveCountMax=4');
   const words = [...options.flatMap((option) => ['-o', option]), '-i', keyFile, '-p', '22'];
   const all = [...words, `root@${machines[0]?.address}`, 'sh'];
@@ -49,7 +51,7 @@ function guest(script: string): Promise<string> {
   });
 }
 
-/** What the machine gets from each address, asked all at once; `nothing` where nothing comes. */
+/** The machine's response from each address, all requested at once; `nothing` where none arrives. */
 async function fetched(endpoints: readonly string[]): Promise<string[]> {
   const get = (endpoint: string, at: number) =>
     `(printf 'GET / HTTP/1.0\\r\\n\\r\\n' | timeout 7 nc ${endpoint.replace(':', ' ')} >/tmp/said.${at}) 2>/dev/null &`;
@@ -60,7 +62,7 @@ async function fetched(endpoints: readonly string[]): Promise<string[]> {
 }
 
 const withoutRules = async (endpoints: readonly string[], wanted: (said: readonly string[]) => boolean) =>
-  // Cloudlet puts its rules back from time to time: then once more.
+  // Cloudlet restores its rules periodically: then it retries.
   eventually('what the machine reaches without rules', async () => {
     spawnSync('nft', ['delete', 'table', 'inet', TABLE]);
     const said = await fetched(endpoints).catch(() => []);
@@ -140,7 +142,7 @@ function further(): void {
         'ip route add 127.0.0.0/8 via 10.0.2.2\n',
     );
     const endpoints = [`${address} ${port}`, `${other.address} 22`];
-    // SSH speaks first; the rest of what it says is not waited for.
+    // SSH speaks first; the rest of its output is not waited for.
     const ask = endpoints.map(
       (endpoint, at) => `(sleep 5 | timeout 6 nc ${endpoint} >/tmp/said.${at}) 2>/dev/null &`,
     );
@@ -156,7 +158,7 @@ function further(): void {
 
   test('without nftables no such machine starts, and status says why', async () => {
     await user.expect(200, `${machines[1]?.path}/stop?force=true`, { method: 'POST' });
-    // An unloaded cloud with nothing in its PATH but itself still knows where programs are: so they go.
+    // An idle cloud with only itself in its PATH still knows where programs are, so they are removed.
     spawnSync('mount', ['--bind', '/dev/null', '/usr/sbin/nft']);
     try {
       const refused = await user.expect(503, `${machines[1]?.path}/start`, { method: 'POST' });

@@ -1,4 +1,4 @@
-/** Runs test files once more, each in its own process, with other engines under the test clouds. */
+/** Runs test files again, each in its own process, with other engines under the test clouds. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -18,9 +18,12 @@ export interface Suites {
   readonly folder: string;
   /** Names of the only files to run; default: all. */
   readonly only?: readonly string[];
-  /** Names of files that cannot run so, and why. */
+  /** Names of files that cannot run in this way, with the reason. */
   readonly excluded?: Readonly<Record<string, string>>;
-  /** What the harness reads: `TEST_METADATA_SERVER`, `TEST_BLOBS_BUCKET`. Asked when a file starts. */
+  /**
+   * Variables that the harness reads: `TEST_METADATA_SERVER`, `TEST_BLOBS_BUCKET`. Requested when a file
+   * starts.
+   */
   readonly settings: () => Readonly<Record<string, string>>;
 }
 

@@ -1,4 +1,4 @@
-/** Debian's WordPress on a MySQL database, as its own pages install and use it. */
+/** Debian's WordPress on a MySQL database, installed and used through its own pages. */
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -68,7 +68,7 @@ describe('WordPress', { skip }, () => {
     );
   });
   after(async () => {
-    // Its workers are processes of their own.
+    // Its workers are separate processes.
     if (server?.pid !== undefined) process.kill(-server.pid, 'SIGKILL');
     if (server !== undefined && server.exitCode === null) await once(server, 'close');
     await cloud?.stop();
@@ -79,7 +79,7 @@ describe('WordPress', { skip }, () => {
     assert.ok((await page(at)).includes(text), `${at} shows ${text}`);
   }
 
-  /** A page, as a browser that keeps cookies reads it. `form`: what is sent. */
+  /** A page as read by a browser that keeps cookies. `form`: the sent data. */
   async function page(at: string, form?: Record<string, string>): Promise<string> {
     const Cookie = [...cookies].map(([name, value]) => `${name}=${value}`).join('; ');
     const body = form && new URLSearchParams(form);

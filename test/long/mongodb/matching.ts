@@ -1,11 +1,11 @@
-/** Holds what came against what a specification test of MongoDB expects, both as EJSON. */
+/** Compares values with those that a MongoDB specification test expects, both as EJSON. */
 import assert from 'node:assert/strict';
 import { EJSON } from 'bson';
 
 type Operator = (operand: unknown, actual: unknown, path: readonly string[]) => void;
 type Fields = Readonly<Record<string, unknown>>;
 
-/** What `$$type` says of a value of JSON: of the types in use, no two of them need BSON to be told apart. */
+/** The `$$type` of a JSON value: all types in use can be distinguished without BSON. */
 const TYPES: Readonly<Record<string, (value: unknown) => boolean>> = {
   array: Array.isArray,
   bool: (value) => typeof value === 'boolean',
@@ -35,8 +35,8 @@ const OPERATORS: Readonly<Record<string, Operator>> = {
 };
 
 /**
- * Throws an AssertionError that names the field which differs. `expected` is JSON of a test file; `actual` is
- * any value of the driver. A document at the top, or in an array at the top, may have more fields than that.
+ * Throws an AssertionError that names the differing field. `expected` is JSON of a test file; `actual` is any
+ * value of the driver. A document at the top, or in an array at the top, may have additional fields.
  */
 export function assertMatches(expected: unknown, actual: unknown, name: string): void {
   compare(plain(expected, true), plain(actual, false), [name]);
@@ -49,7 +49,7 @@ export function assertSame(expected: readonly unknown[], actual: readonly unknow
   assert.equal(JSON.stringify(have), JSON.stringify(want), `${name} keeps the order of fields`);
 }
 
-/** A test's JSON may spell a number as relaxed or as canonical EJSON does. */
+/** A test's JSON may write a number as relaxed or as canonical EJSON. */
 function plain(value: unknown, isJson: boolean): unknown {
   if (value === undefined) return undefined;
   const read = isJson ? EJSON.parse(JSON.stringify(value)) : value;

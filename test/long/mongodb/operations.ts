@@ -1,4 +1,4 @@
-/** The operations that a specification test names, done by MongoDB's own driver. */
+/** The operations of a specification test, executed with MongoDB's own driver. */
 import { type AbstractCursor, type Collection, type Db, type Document, MongoServerError } from 'mongodb';
 
 export interface Operation {
@@ -6,7 +6,7 @@ export interface Operation {
   readonly arguments?: Document;
 }
 
-/** The arguments that the driver takes by position; it takes all others as options. */
+/** Arguments that the driver takes by position; it takes all others as options. */
 const COLLECTION: Readonly<Record<string, readonly string[]>> = {
   aggregate: ['pipeline'],
   bulkWrite: ['requests'],
@@ -32,7 +32,7 @@ const DATABASE: typeof COLLECTION = {
   dropCollection: ['collection'],
 };
 
-/** Resolves with what the driver answers, of a cursor with all its documents. Rejects as the driver does. */
+/** Resolves with the driver's answer, for a cursor with all its documents. Rejects like the driver. */
 export async function perform(target: Collection | Db, { name, arguments: args = {} }: Operation) {
   const positions = ('collectionName' in target ? COLLECTION : DATABASE)[name];
   if (positions === undefined) throw new Error(`the runner does not know the operation ${name}`);
@@ -49,12 +49,12 @@ export async function perform(target: Collection | Db, { name, arguments: args =
   return isCursor(answer) ? answer.toArray() : answer;
 }
 
-/** Whether the server said it, not the driver by itself. */
+/** Whether the error comes from the server, not from the driver itself. */
 export function isOfServer(error: unknown): error is MongoServerError {
   return error instanceof MongoServerError;
 }
 
-/** Older tests have `{ name, arguments }`, newer ones what the driver takes. */
+/** Older tests have `{ name, arguments }`, newer ones the driver's arguments. */
 function writeModel(request: Document): Document {
   return typeof request.name === 'string' ? { [request.name]: request.arguments } : request;
 }

@@ -1,4 +1,4 @@
-/** The server that the specification tests of MongoDB run on, and what they ask of one. */
+/** The server for the specification tests of MongoDB, and their requirements for it. */
 import { type Db, MongoClient } from 'mongodb';
 
 export interface Requirement {
@@ -11,7 +11,7 @@ export interface Requirement {
 
 const KNOWN = ['minServerVersion', 'maxServerVersion', 'topologies', 'serverless'];
 
-/** A database that is the tests' own, by a connection that they do not watch. */
+/** The tests' own database, on a connection that they do not monitor. */
 export class Server {
   readonly url: string;
   readonly client: MongoClient;
@@ -37,7 +37,7 @@ export class Server {
     return this.client.db();
   }
 
-  /** Why a test is not for this server, if it meets none of these. */
+  /** Why a test does not apply to this server, if it meets none of these. */
   unmet(requirements: readonly Requirement[] | undefined): string | undefined {
     if (requirements === undefined || requirements.some((each) => this.#meets(each))) return undefined;
     return `it is for a server ${requirements.map(described).join(' or ')}`;

@@ -1,4 +1,4 @@
-/** Runs a test of MongoDB's unified format: what the driver answers and sends, and what is stored then. */
+/** Runs a test in MongoDB's unified format: the driver's answer, its sent commands, and the stored data. */
 import assert from 'node:assert/strict';
 import { EJSON } from 'bson';
 import {
@@ -99,7 +99,7 @@ function checkError(expected: ExpectedError, error: Error): void {
   assert.ok(error.message.toLowerCase().includes(contained), `${error.message}: lacks ${errorContains}`);
 }
 
-/** What a test file calls by names: clients, their databases and collections. Closes the clients. */
+/** Entities that a test file names: clients, their databases and collections. Closes the clients. */
 class Entities implements AsyncDisposable {
   readonly #server: Server;
   readonly #byName = new Map<string, MongoClient | Db | Collection>();
@@ -133,7 +133,7 @@ class Entities implements AsyncDisposable {
     }
   }
 
-  /** Waits for the writes whose answer nobody awaits: a connection does one command after the other. */
+  /** Waits for unacknowledged writes: a connection executes one command after the other. */
   async settle(): Promise<void> {
     for (const client of this.#clients()) await client.db().command({ ping: 1 });
   }
@@ -146,7 +146,7 @@ class Entities implements AsyncDisposable {
     return [...this.#byName.values()].filter((entity) => entity instanceof MongoClient);
   }
 
-  /** A database that is one's own stands for every other. */
+  /** A single database replaces every other one. */
   #realName(name: string): string {
     return name === 'admin' ? name : this.#server.db.databaseName;
   }
