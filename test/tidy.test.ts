@@ -1,6 +1,6 @@
 /**
- * The architecture and the house style, where the linter (biome.json) cannot hold them. Each rule is one
- * function in test/tidy/, says what to do instead, and has its own test there that shows it complaining.
+ * The architecture and the house style, where the linter (biome.json) cannot check them. Each rule is one
+ * function in test/tidy/, says what to do instead, and has its own test there that shows it failing.
  */
 import assert from 'node:assert/strict';
 import { dirname } from 'node:path';
@@ -40,7 +40,7 @@ const RULES: Readonly<Record<string, (files: readonly SourceFile[]) => Finding[]
   'no traces of a registry or a machine': checkMachineTraces,
 };
 
-/** A comment begins with its subject. It may fall, never rise. */
+/** Number of comments that begin without a subject. It may fall, never rise. */
 const MOST_WITHOUT_SUBJECT = 10;
 const WITHOUT_SUBJECT =
   /^\s*(?:\/\*\*|\/\/|\*) (?:What|Who|Whose|Whoever|Whom|Of|With which|To which|In which|That|As|Those|One that|All that) /gm;
