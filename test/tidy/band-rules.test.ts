@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { checkBands } from './band-rules.ts';
 import { locations, sample } from './sample.ts';
 
-/** One import from one file of another: refused or not. */
+/** One import from one file in another: refused or not. */
 const CASES: readonly [from: string, specifier: string, refused: boolean][] = [
   ['server/storage/objects.ts', '../drivers/blobs-file.ts', true],
   ['server/storage/objects.ts', '../http/response.ts', true],

@@ -1,4 +1,4 @@
-/** Who may import whom: edges in → domains → edges out, and only the composition root sees everything. */
+/** Allowed imports: edges in → domains → edges out, and only the composition root sees everything. */
 import { type Import, readImports } from './imports.ts';
 import { type Finding, isCode, isTest, type SourceFile } from './source-files.ts';
 
@@ -16,13 +16,13 @@ const DOMAINS = [
   'nodes',
 ];
 const EDGES_IN = ['http', 's3', 'hrana'];
-/** What all stand on, from the bottom up: each knows only those before it. */
+/** The foundations of all, from the bottom up: each knows only those before it. */
 const GROUND = ['config', 'platform', 'metadata', 'resources', 'calls'];
 
-/** Runs what other drivers start, whatever it is. */
+/** Runs whatever other drivers start. */
 const PROCESS_FOLDER = 'server/drivers/host-process/';
 
-/** Packages that only some folder may know, so that what stands behind it can be exchanged. */
+/** Packages that only one folder may know, so that they can be exchanged. */
 const PACKAGE_HOMES: readonly { readonly name: RegExp; readonly home: RegExp; readonly instead: string }[] = [
   {
     name: /^(?:better-sqlite3|pg|mysql2(?:\/promise)?|kysely|node:sqlite)$/,
@@ -68,9 +68,7 @@ function seesEverything(path: string): boolean {
   return /^server\/(?:cloud|commands)\//.test(path) || isTest(path);
 }
 
-/**
- * A domain shows itself to the JSON edge in these files; what they turn requests into knows nothing of it.
- */
+/** A domain shows itself to the JSON edge in these files; its other files do not know the edge. */
 function speaksHttp(path: string): boolean {
   return /^server\/(?:[^/]+\/){1,2}(?:routes|schema|[a-z-]+-(?:routes|schema|page))\.ts$/.test(path);
 }
@@ -78,7 +76,7 @@ function speaksHttp(path: string): boolean {
 /** A library of libs/ and the path inside it. */
 const LIBRARY = /^libs\/([^/]+)\/(.+)$/;
 
-/** What is wrong with a library importing, or being imported, or undefined. */
+/** The reason why a library must not import, or be imported, or undefined. */
 function libraryComplaint(from: string, to: string): string | undefined {
   const [, ours] = LIBRARY.exec(from) ?? [];
   const [, theirs, path] = LIBRARY.exec(to) ?? [];
@@ -95,7 +93,7 @@ function libraryComplaint(from: string, to: string): string | undefined {
   return 'a library knows nothing of Cloudlet; let its caller give what it needs';
 }
 
-/** What is wrong with `from` importing `to`, or undefined. */
+/** The reason why `from` must not import `to`, or undefined. */
 function complaint(from: Module, to: Module): string | undefined {
   if (from.inServer && !to.inServer && to.path !== 'package.json' && !LIBRARY.test(to.path))
     return 'server/ imports nothing of what is built around it';
@@ -103,7 +101,7 @@ function complaint(from: Module, to: Module): string | undefined {
   if (to.folder === 'drivers' && from.folder !== 'drivers') {
     return 'only cloud/, commands/ and tests see drivers/; take the interface as a dependency';
   }
-  // metadata/ has stores too: of what belongs to no domain, offered to all of them.
+  // metadata/ has stores too: for data that belongs to no domain, offered to all of them.
   const isForeignStore = to.isStore && from.folder !== to.folder;
   if (isForeignStore && (to.folder !== 'metadata' || EDGES_IN.includes(from.folder))) {
     return 'a store belongs to its own folder; call the domain through a function it offers';

@@ -19,7 +19,7 @@ interface Arrow {
   readonly to: string;
 }
 
-/** The arrows that lead to a place from which others lead back. */
+/** The arrows to a place from which others lead back. */
 function inCircles<T extends Arrow>(arrows: readonly T[]): T[] {
   const left = trimmed(arrows);
   const next = Map.groupBy(left, ({ from }) => from);
@@ -31,7 +31,9 @@ function inCircles<T extends Arrow>(arrows: readonly T[]): T[] {
   return left.filter(({ from, to }) => leads(to, from));
 }
 
-/** Without the arrows that begin or end where no other ends or begins: what is in no circle is soon gone. */
+/**
+ * Without the arrows that begin or end where no others end or begin: nodes outside circles soon disappear.
+ */
 function trimmed<T extends Arrow>(arrows: readonly T[]): readonly T[] {
   const starts = new Set(arrows.map(({ from }) => from));
   const ends = new Set(arrows.map(({ to }) => to));
@@ -39,7 +41,7 @@ function trimmed<T extends Arrow>(arrows: readonly T[]): readonly T[] {
   return left.length === arrows.length ? left : trimmed(left);
 }
 
-/** Imports that lead into a folder from which others lead back. */
+/** Imports of a folder from which others lead back. */
 export function checkCircles(files: readonly SourceFile[]): Finding[] {
   const arrows = files.filter(({ path }) => isCode(path) && !isTest(path)).flatMap(arrowsOf);
   return inCircles(arrows).map(({ from, to, path, line }) => {
@@ -47,14 +49,14 @@ export function checkCircles(files: readonly SourceFile[]): Finding[] {
   });
 }
 
-/** Types are gone at run time, and a dynamic import waits until it is called. */
+/** Types do not exist at run time, and a dynamic import waits until it is called. */
 function isRunTime({ clause }: Import): boolean {
   return clause !== '*' && !/^\s*type\s+[^,\s]/.test(clause);
 }
 
 /**
- * Imports between files that lead back to where they come from: what such a file has when another one runs
- * depends on who was imported first.
+ * Imports between files that lead back to their start: the state of such a file when another one runs depends
+ * on the first import.
  */
 export function checkFileCircles(files: readonly SourceFile[]): Finding[] {
   const arrows = files

@@ -1,4 +1,4 @@
-/** The type check of what runs in browsers, or in the client; `tsc -p .` checks what runs on Node. */
+/** The type check of code for browsers and for the client; `tsc -p .` checks code for Node. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';

@@ -1,11 +1,13 @@
-/** Files that nothing reaches, exports that nothing takes, migrations out of step. */
+/** Unreachable files, unused exports, misnumbered migrations. */
 import { mentionedFiles, readImports } from './imports.ts';
 import { type Finding, findAll, isCode, isTest, type SourceFile } from './source-files.ts';
 
-/** Start something by being named here or, for people and tools, in package.json, bin/ or an HTML page. */
+/**
+ * Entry points because they are named here or, for people and tools, in package.json, bin/ or an HTML page.
+ */
 const ENTRIES = ['server/main.ts', 'sdk/index.ts', 'cli/main.ts'];
 
-/** Every path with a code ending that the text names, from the root. */
+/** Every path with a code ending in the text, from the root. */
 function namedPaths({ path, text }: SourceFile): string[] {
   const folder = path.slice(0, path.lastIndexOf('/') + 1);
   const named = [...text.matchAll(/[\w./-]+\.(?:ts|tsx|js)\b/g)].map(([name]) => name.replace(/^\.?\//, ''));
@@ -27,7 +29,7 @@ function reach(files: ReadonlyMap<string, SourceFile>, from: readonly string[]):
   return reached;
 }
 
-/** Code files that no entry leads to. What the server ships must be reached without the help of a test. */
+/** Code files that no entry reaches. Files in the server package must be reachable without tests. */
 export function checkDeadFiles(files: readonly SourceFile[]): Finding[] {
   const code = files.filter(({ path }) => isCode(path));
   const byPath = new Map(code.map((file) => [file.path, file]));
@@ -52,7 +54,7 @@ export function checkDeadExports(files: readonly SourceFile[]): Finding[] {
   return code.flatMap((file) => {
     const taken = (byTarget.get(file.path) ?? []).map(({ clause }) => clause).join();
     const isTaken = (name: string) => taken.includes('*') || new RegExp(`\\b${name}\\b`).test(taken);
-    // A type that its own file uses is part of the signature of something else exported there.
+    // A type that its own file uses is part of the signature of another export there.
     const isOwn = (kind: string, name: string) =>
       /^[it]/.test(kind) && file.text.split(new RegExp(`\\b${name}\\b`)).length > 2;
     return [...file.text.matchAll(EXPORT)].flatMap(([declared, kind = '', name = '']) => {
@@ -63,7 +65,9 @@ export function checkDeadExports(files: readonly SourceFile[]): Finding[] {
   });
 }
 
-/** Migrations are 0001-, 0002-, … without a gap or a double: two branches cannot both add one unseen. */
+/**
+ * Migrations are 0001-, 0002-, … without a gap or a duplicate: two branches cannot both add one unnoticed.
+ */
 export function checkMigrations(files: readonly SourceFile[]): Finding[] {
   const isMigration = (path: string) =>
     /^server\/metadata\/migrations\/(?!migrations\.)[^/]+(?<!\.test\.ts)$/.test(path);

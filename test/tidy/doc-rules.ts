@@ -1,4 +1,4 @@
-/** Links of Markdown pages lead somewhere, and the pages about the code name files that exist. */
+/** Links in Markdown pages have a target, and the pages about the code name existing files. */
 import { posix } from 'node:path';
 import { type Finding, lineAt, type SourceFile } from './source-files.ts';
 
@@ -37,7 +37,7 @@ function anchorsOf(text: string): ReadonlySet<string> {
   return new Set(headings.map(anchorOf));
 }
 
-/** As GitHub makes it. */
+/** As created by GitHub. */
 function anchorOf(heading: string): string {
   const shown = heading
     .replace(/\[([^\]]*)\]\([^)]*\)/g, '$1')
@@ -75,7 +75,7 @@ function missingFiles({ path, text }: SourceFile, known: ReadonlySet<string>): F
   );
 }
 
-/** Keeps the numbers of the lines behind it. */
+/** Keeps the numbers of the lines after it. */
 function blank(text: string): string {
   return text.replace(/[^\n]/g, ' ');
 }

@@ -1,9 +1,9 @@
-/** Small files that the server writes are whole after a loss of power, or it does not matter. */
+/** Small files written by the server are complete after a loss of power, or do not need to be. */
 import { type Finding, findAll, isTest, type SourceFile } from './source-files.ts';
 
 const WRITES = /\bimport \{[^}]*\bwriteFile(?:Sync)?\b[^}]*\} from 'node:fs|\bfs\.writeFile(?:Sync)?\(/g;
 
-/** Files of `server/` that write others by themselves, and why those need not be durable. */
+/** Files of `server/` that write others directly, and why those need not be durable. */
 const EXCEPTIONS: Readonly<Record<string, string>> = {
   'server/platform/files.ts': 'makes them durable',
   'server/http/control-server.ts': 'made anew at each start',

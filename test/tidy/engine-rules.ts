@@ -1,12 +1,12 @@
 /**
- * Names of the engines of databases stand in the engines' own folders: elsewhere a trait is asked for
+ * Names of database engines occur only in the engines' own folders: other code uses traits
  * (server/databases/engine-description.ts), so that a new engine is its folder and hardly more.
  */
 import { type Finding, findAll, isCode, isTest, type SourceFile } from './source-files.ts';
 
-/** The same words as names of something else. A branch on them is one on that. */
+/** The same words as names of other things. A branch on them is not a branch on an engine. */
 const METADATA = 'the store of the metadata';
-/** Files that name engines, and why. */
+/** Files that name engines, with the reason. */
 const NAMED_IN: Readonly<Record<string, string>> = {
   'server/databases/engine.ts': 'the list of the API',
   'server/metadata/identity.ts': 'clouds of earlier versions',

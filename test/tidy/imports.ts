@@ -1,14 +1,14 @@
-/** Which file imports what from where. The formatter has put every import at the beginning of a line. */
+/** The imports of each file. The formatter has put every import at the beginning of a line. */
 import { posix } from 'node:path';
 import { lineAt, type SourceFile } from './source-files.ts';
 
 export interface Import {
   /** As written: `./store.ts`, `node:fs`, `fastify`. */
   readonly specifier: string;
-  /** The file it means, from the root; undefined for packages. */
+  /** The imported file, from the root; undefined for packages. */
   readonly target: string | undefined;
   readonly line: number;
-  /** What is taken, as written; `*` for all, also by a dynamic import. */
+  /** Imported names, as written; `*` for all, also for a dynamic import. */
   readonly clause: string;
 }
 
@@ -32,7 +32,7 @@ export function readImports({ path, text }: SourceFile): Import[] {
   });
 }
 
-/** Files that a string names: for an import, a script, or a program as `programFile('drivers/x')` has it. */
+/** Files named by a string: in an import, a script, or a program such as `programFile('drivers/x')`. */
 export function mentionedFiles({ path, text }: SourceFile): string[] {
   const named = text.matchAll(/'(\.{1,2}\/[\w./-]+\.(?:ts|tsx|js))'/g);
   const programs = text.matchAll(/\bprogramFile\('([^']+)'\)/g);

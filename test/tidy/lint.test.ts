@@ -1,4 +1,4 @@
-/** The linter's rules that are ours to choose can go red: each is given a text that it must refuse. */
+/** The linter's own rules of this project can fail: each is given a text that it must refuse. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -13,7 +13,7 @@ const GROUP = 'Write the members plainly';
 interface Sample {
   readonly path: string;
   readonly text: string;
-  /** A part of what the linter says; undefined: nothing. */
+  /** A part of the linter's message; undefined: none. */
   readonly said: string | undefined;
 }
 
@@ -117,7 +117,7 @@ const SAMPLES: readonly Sample[] = [
   ),
 ];
 
-/** What the project's linter says of each file, all of which are looked at together. */
+/** The messages of the project's linter about each file, all checked in one run. */
 function lint(samples: readonly Sample[]): Map<string, string> {
   const folder = mkdtempSync(join(tmpdir(), 'cloudlet-test-'));
   after(() => rmSync(folder, { recursive: true, force: true }));

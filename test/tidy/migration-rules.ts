@@ -1,11 +1,12 @@
 /**
- * Nodes of the version before go on while the first node of the next one migrates, so a migration adds. What
- * takes something away, or demands more of a row, waits for the version after the last that needed it.
+ * Nodes of the previous version continue while the first node of the next one migrates, so a migration only
+ * adds. A removal, or a new requirement for rows, waits for the version after the last that needed the old
+ * state.
  */
 import { LANDINGS } from '../long/earlier-code.ts';
 import { type Finding, findAll, type SourceFile } from './source-files.ts';
 
-/** Earlier ones are older than clusters. SQLite, with one process, may do as it likes. */
+/** Earlier ones are older than clusters. SQLite, with one process, has no such limits. */
 const FIRST = 45;
 const PATH = /^server\/metadata\/migrations\/postgresql\/(\d{4})-/;
 const NARROWS = new RegExp(

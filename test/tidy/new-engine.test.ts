@@ -1,6 +1,6 @@
 /**
- * Adds the engine `nothing` (engine-nothing/) to a copy of the repository, by a new folder and the edits
- * below and no others: the copy must still be whole, and a cloud of it must have databases of that engine.
+ * Adds the engine `nothing` (engine-nothing/) to a copy of the repository, with a new folder and exactly the
+ * edits below: the copy must still be valid, and a cloud of it must have databases of that engine.
  */
 import assert from 'node:assert/strict';
 import { cpSync, mkdirSync } from 'node:fs';
@@ -10,7 +10,7 @@ import { CheckedClient } from '../harness/checked-client.ts';
 import { CloudProcess } from '../harness/cloud-process.ts';
 import { type Edits, RepositoryCopy } from './repository-copy.ts';
 
-/** A new engine touches at most so many files outside its folder, with those that are generated. */
+/** Maximum number of files outside its folder that a new engine changes, including generated ones. */
 const MOST_TOUCHED = 6;
 const FOLDER = 'server/drivers/engines/nothing';
 const EDITS: Edits = {

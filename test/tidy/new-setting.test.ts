@@ -1,5 +1,5 @@
 /**
- * Adds the setting `description` to buckets in a copy of the repository, as CONTRIBUTING says. Before its
+ * Adds the setting `description` to buckets in a copy of the repository, following CONTRIBUTING. Before its
  * entries are written, the type check must name each file that lacks one.
  */
 import assert from 'node:assert/strict';
@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { type Edits, type Project, RepositoryCopy, ROOT } from './repository-copy.ts';
 
-/** So many files for a setting, with those that are generated, its test, its guide and the changelog. */
+/** Number of files for a setting, including generated ones, its test, its guide and the changelog. */
 const MOST_TOUCHED = 10;
 const TYPE: Edits = {
   'server/storage/buckets/bucket-settings.ts': [

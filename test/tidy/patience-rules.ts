@@ -1,12 +1,12 @@
-/** Programs that the server starts are waited for longer on a busy host. */
+/** The server waits longer on a busy host for programs that it starts. */
 import { type Finding, findAll, isTest, type SourceFile } from './source-files.ts';
 
 const STARTS = /from 'node:child_process'|\bstartProgram\b/;
 const LIMIT = /\btimeout: (?!patienceMs\()/g;
 
 /**
- * A limit by the clock alone ends what only waits for the processor. For a look at the host at the start that
- * is for good: a wall that was not found stays open.
+ * A limit by the clock alone ends programs that only wait for the processor. For a check of the host at the
+ * start this is permanent: an isolation that was not detected is never used.
  */
 export function checkPatience(files: readonly SourceFile[]): Finding[] {
   const message =

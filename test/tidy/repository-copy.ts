@@ -1,4 +1,4 @@
-/** A copy of the repository, for changes that are tried on it. */
+/** A copy of the repository, on which changes are tried. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import {
@@ -18,7 +18,7 @@ import { repositoryFiles } from './source-files.ts';
 export const ROOT = join(import.meta.dirname, '../..');
 const TSC = join(ROOT, 'node_modules/typescript/bin/tsc');
 
-/** By path: each text, and the one that stands in its place. */
+/** By path: each text, and its replacement. */
 export type Edits = Readonly<Record<string, readonly (readonly [string, string])[]>>;
 
 export type Project = 'server' | 'cli' | 'console';
@@ -26,7 +26,9 @@ export type Project = 'server' | 'cli' | 'console';
 export class RepositoryCopy {
   readonly path = mkdtempSync(join(tmpdir(), 'cloudlet-copy-'));
 
-  /** What is built is not of the copy, but has programs and the guest image, which would be fetched again. */
+  /**
+   * The build is not part of the copy, but has programs and the guest image, which would be downloaded again.
+   */
   constructor() {
     after(() => rmSync(this.path, { recursive: true, force: true }));
     for (const { path, text } of repositoryFiles(ROOT)) {
@@ -50,18 +52,18 @@ export class RepositoryCopy {
     }
   }
 
-  /** Runs Node; resolves to what it printed. */
+  /** Runs Node; resolves to its output. */
   run(...words: readonly string[]): string {
     return execFileSync(process.execPath, words, { cwd: this.path, encoding: 'utf8' });
   }
 
-  /** Writes `openapi.json` and the SDK anew. */
+  /** Regenerates `openapi.json` and the SDK. */
   generate(): void {
     this.run('scripts/write-openapi.ts');
     this.run('scripts/write-sdk.ts');
   }
 
-  /** The errors of these projects, one a line; `server` has the files that its entry reaches. */
+  /** The errors of these projects, one per line; `server` has the files that its entry reaches. */
   typeErrors(...projects: readonly Project[]): string[] {
     const server = { extends: './tsconfig.json', include: ['server/main.ts'] };
     writeFileSync(join(this.path, 'tsconfig.server.json'), JSON.stringify(server));
@@ -76,7 +78,7 @@ export class RepositoryCopy {
     });
   }
 
-  /** The files of the repository that differ, sorted. */
+  /** The changed files of the repository, sorted. */
   touched(): string[] {
     const files = repositoryFiles(ROOT);
     const isOther = ({ path, text }: (typeof files)[number]) =>

@@ -1,4 +1,4 @@
-/** Small made-up repositories that the rules are shown. */
+/** Small artificial repositories for the tests of rules. */
 import type { Finding, SourceFile } from './source-files.ts';
 
 /** Path → text. */

@@ -1,4 +1,4 @@
-/** The files a check looks at: everything git tracks or would track. */
+/** The files that a check reads: everything git tracks or would track. */
 import { execFileSync } from 'node:child_process';
 import { existsSync, lstatSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,14 +9,14 @@ export interface SourceFile {
   readonly text: string;
 }
 
-/** What a check complains of: where, and what to do instead. */
+/** A finding of a check: the place, and what to do instead. */
 export interface Finding {
   readonly path: string;
   readonly line: number;
   readonly message: string;
 }
 
-/** Every tracked file and every untracked one that is not ignored; binary files and links are left out. */
+/** Every tracked file and every untracked one that is not ignored; binary files and links are omitted. */
 export function repositoryFiles(root: string): SourceFile[] {
   const listed = execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], {
     cwd: root,

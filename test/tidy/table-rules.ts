@@ -1,4 +1,7 @@
-/** The folder that owns a table, whose SQL may name it, and its bound: as docs/internals/metadata.md says. */
+/**
+ * The folder that owns a table, whose SQL may name it, and its limit, according to
+ * docs/internals/metadata.md.
+ */
 import { type Finding, isCode, isTest, lineAt, type SourceFile } from './source-files.ts';
 
 const LIST = 'docs/internals/metadata.md';
@@ -10,7 +13,7 @@ const TABLE = /\b(?:FROM|JOIN|INTO|UPDATE)\s+([a-z_]+)/g;
 
 interface Tables {
   readonly owner: ReadonlyMap<string, string>;
-  /** `folder table` of everybody else who may. */
+  /** `folder table` of all others that may. */
   readonly shared: ReadonlySet<string>;
 }
 
@@ -34,7 +37,7 @@ function readList(text: string): Tables {
   return { owner: new Map(owner), shared: new Set(cells.flatMap(([, , shared = '']) => readShared(shared))) };
 }
 
-/** Tables without a bound on what one account may add, and lines about none. */
+/** Tables without a limit for one account, and lines about missing tables. */
 function checkBounds(text: string, tables: readonly string[]): string[] {
   const from = text.indexOf(BOUNDS);
   const rows = from < 0 ? [] : (text.slice(from).split('\n\n', 1)[0]?.split('\n').slice(2) ?? []);
@@ -50,7 +53,7 @@ function checkBounds(text: string, tables: readonly string[]): string[] {
   ];
 }
 
-/** SQL that names a table of another folder without being listed, and lines of the list nothing needs. */
+/** SQL that names a table of another folder without being listed, and unneeded lines of the list. */
 export function checkTables(files: readonly SourceFile[]): Finding[] {
   const list = files.find(({ path }) => path === LIST);
   const schema = files.find(({ path }) => path === 'server/metadata/schema.sql');

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { locations, sample } from './sample.ts';
 import { checkComments, checkFileNames, checkLeftovers, checkMachineTraces } from './text-rules.ts';
 
-// What must not stand in a file does not stand in this one either: it is put together here.
+// Texts forbidden in files are also forbidden in this one: it puts them together.
 const word = (...parts: string[]) => parts.join('');
 
 test('notes to oneself are found in any kind of file', () => {

@@ -1,7 +1,7 @@
-/** Words that must not be left in any file. */
+/** Words that must not remain in any file. */
 import { type Finding, findAll, isCode, type SourceFile } from './source-files.ts';
 
-// Classes of one letter keep this file from complaining about itself.
+// Classes of one letter prevent findings in this file.
 const LEFTOVER = /\b(?:T[O]DO|FI[X]ME|X[X]X|HA[C]K)\b|\b[Nn]ot (?:yet )?implemente[d]\b/g;
 const REGISTRY =
   /\b(?:registr[y]|de[b]|securit[y]|pyp[i]|proxy\.golan[g])(?:\.[a-z0-9-]+)+\.(?:com|org|net|io|dev)\b/gi;
@@ -15,7 +15,7 @@ export function checkLeftovers(files: readonly SourceFile[]): Finding[] {
   );
 }
 
-/** Addresses of package registries and paths of one person's machine. */
+/** Addresses of package registries, and paths on one person's machine. */
 export function checkMachineTraces(files: readonly SourceFile[]): Finding[] {
   return files.flatMap((file) => [
     ...findAll(file, REGISTRY, 'names a package registry: which one is the matter of the machine'),
@@ -24,7 +24,7 @@ export function checkMachineTraces(files: readonly SourceFile[]): Finding[] {
   ]);
 }
 
-/** Files named after a drawer for odds and ends, and barrels. */
+/** Files with catch-all names, and barrels. */
 export function checkFileNames(files: readonly SourceFile[]): Finding[] {
   const isDrawer = /(?:^|\/)(?:utils?|helpers?|common|misc)(?:\/|\.)|^server\/(?:.*\/)?index\.ts$/;
   return files
@@ -32,7 +32,7 @@ export function checkFileNames(files: readonly SourceFile[]): Finding[] {
     .map(({ path }) => ({ path, line: 1, message: 'name the thing, not the drawer' }));
 }
 
-/** The formatter breaks code, but not comments. An address may be as long as it is. */
+/** The formatter breaks code, but not comments. An address may have any length. */
 export function checkComments(files: readonly SourceFile[]): Finding[] {
   const WIDE = /^(?!.*https?:\/\/)(?=.{111}).*?(?:^ *\/?\*|(?:^|\s)\/\/ ).*$/gm;
   return files

@@ -1,6 +1,6 @@
 /**
- * The wiring makes the drivers and hands each domain what it needs. What behaves, and wants a test beside it,
- * belongs to a domain, an edge or a driver: so the wiring is short, and has no class and no test of its own.
+ * The wiring creates the drivers and passes each domain its dependencies. Code with behaviour, which needs a
+ * test, belongs to a domain, an edge or a driver: so the wiring is short, and has no class and no test.
  */
 import { type Finding, findAll, isTest, type SourceFile } from './source-files.ts';
 
