@@ -159,7 +159,7 @@ function keyFor(url: string, options: Values): string | Promise<string> | undefi
   if (ways.length > 1) throw new UsageError(`--${ways.join(' and --')} cannot be used together`);
   const [key, file] = [options.text('key'), options.text('key-file')];
   if (key !== undefined && key !== '-') {
-    const why = 'other users can see a key on the command line, and the shell history keeps it';
+    const why = 'a key on the command line is visible to other users and stays in the shell history';
     throw new UsageError(why, 'Use --key - and pass it on standard input, or --key-file');
   }
   if (key !== undefined) {

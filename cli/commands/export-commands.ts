@@ -33,7 +33,7 @@ export async function saveExport(response: Response, path: string, output: Outpu
     const { files, bytes: total, left_out: missing } = counts;
     if (missing > MOST_TOLD) output.warn(`${counted(missing, 'file')} left out; MANIFEST.json names them`);
     output.one({ file: path, username: account.username, ...counts }, () => [
-      `${path} has ${counted(files, 'file')} of ${account.username}, ${sizeText(total)}`,
+      `${path} contains ${counted(files, 'file')} of ${account.username}, ${sizeText(total)}`,
     ]);
   } catch (error) {
     rmSync(part, { force: true });

@@ -15,7 +15,7 @@ const TERMS = {
   cap: { value: 'N', summary: 'spend cap of each account, credits per month; default: none' },
   until: { value: 'TIME', summary: 'suspend each account at this time: "YYYY-MM-DD HH:MM:SS", UTC' },
   days: { value: 'N', summary: 'days until the link expires; default: 7' },
-  mail: { summary: 'mail the link to the e-mail address, and show it to nobody' },
+  mail: { summary: 'mail the link to the e-mail address instead of printing it' },
 } as const;
 
 function termsOf(options: Values) {
@@ -230,9 +230,9 @@ export const PEOPLE_COMMANDS: readonly Command[] = [
   {
     name: 'people cap',
     words: 'CREDITS [NAME…]',
-    summary: 'cap what each of these accounts spends in a month, which they cannot raise; "none" ends it',
+    summary: 'set a monthly spend cap for accounts, which they cannot raise; "none" removes it',
     details:
-      'At the cap, machines and databases are stopped, and nothing is deleted. A refusal does not stop the rest.',
+      'At the cap, machines and databases are stopped, and nothing is deleted. Refused accounts are skipped.',
     options: { plan: { value: 'NAME', summary: 'all accounts of this plan, except administrators' } },
     run: capMany,
   },

@@ -161,7 +161,7 @@ const BUCKET_COMMANDS: readonly Command[] = [
     words: 'PATH',
     summary: 'restore an object, a folder (PATH/ or -r) or a bucket from a recovery point',
     options: {
-      recursive: { short: 'r', summary: 'restore the folder of that name' },
+      recursive: { short: 'r', summary: 'restore the folder with this name' },
       point: { value: 'POINT', summary: 'recovery point to restore from (required)' },
       to: { value: 'BUCKET', summary: 'target bucket, created if missing; default: the same bucket' },
       version: { value: 'ID', summary: 'restore this version of the object' },

@@ -33,7 +33,7 @@ async function showRows(call: Invocation): Promise<void> {
   const { output, options, words } = call;
   if (hasDocuments) throw new UsageError(`${name} has documents`, `Run: cloudlet db documents ${name} …`);
   const asked = { table: words[1] ?? '', ...schemaOf(call), ...termsOf(call, { hasTypes: false }) };
-  if (options.has('csv') && output.isJson) throw new UsageError('--csv and --json exclude each other');
+  if (options.has('csv') && output.isJson) throw new UsageError('--csv and --json cannot be used together');
   const isToldByTable = !options.has('csv') && !output.isJson;
   const shown: (readonly unknown[])[] = [];
   let columns: readonly string[] = [];
@@ -103,10 +103,10 @@ async function pages(
     if (length === 0 && page.truncated) output.warn('the next row is too large to be shown: see db export');
     if (length === 0 || (length < wanted && !page.truncated)) return;
   }
-  output.note(`${counted(limit, 'row')} shown; --limit and --skip give more`);
+  output.note(`${counted(limit, 'row')} shown; use --limit and --skip to see more`);
 }
 
-/** Also right for a column called `__proto__`. */
+/** Also handles a column called `__proto__`. */
 function objectFrom(columns: readonly string[], row: readonly unknown[]): Record<string, unknown> {
   return Object.fromEntries(columns.map((name, at) => [name, row[at] ?? null]));
 }
@@ -133,7 +133,7 @@ function csvField(value: unknown, clean: (text: string) => string): string {
   return QUOTED.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-/** All of the changes, or none. */
+/** Applies all of the changes, or none. */
 async function change(call: Invocation, changes: Changes, done: string): Promise<void> {
   const { output, options, words } = call;
   const { cloud, id, name } = await theDatabase(call);
@@ -154,21 +154,25 @@ async function change(call: Invocation, changes: Changes, done: string): Promise
 }
 
 const TERMS: Readonly<Record<string, Option>> = {
-  filter: { value: 'CONDITION', summary: "such as 'price >= 5'; several must all hold", many: true },
-  sort: { value: 'COLUMN', summary: "or 'COLUMN desc'; the key is always added", many: true },
+  filter: {
+    value: 'CONDITION',
+    summary: "condition, such as 'price >= 5'; with several, all must match",
+    many: true,
+  },
+  sort: { value: 'COLUMN', summary: "or 'COLUMN desc'; equal values are sorted by the key", many: true },
   limit: { value: 'N', summary: `maximum number of rows; default: ${LIMIT}` },
-  skip: { value: 'N', summary: 'skip the first N' },
+  skip: { value: 'N', summary: 'skip the first N rows' },
 };
 const SCHEMA: Readonly<Record<string, Option>> = {
   schema: { value: 'SCHEMA', summary: 'schema of the table' },
 };
 const CHANGING: Readonly<Record<string, Option>> = {
   ...SCHEMA,
-  'dry-run': { summary: 'only print the statements' },
+  'dry-run': { summary: 'print the statements without running them' },
 };
 const ABOUT_OLD = [
-  'OLD is the row as "db rows --json" or "db documents" printed it: if it differs by now, nothing is changed. Of a',
-  'table, the columns of the key alone are enough, and then the others may differ. JSON can be in a file: @FILE.',
+  'OLD is the row as printed by "db rows --json" or "db documents"; if the row has changed since, nothing is done. For',
+  'tables, the key columns are enough; other columns are then not compared. JSON can be in a file: @FILE.',
 ];
 
 export const ROW_COMMANDS: readonly Command[] = [
@@ -181,17 +185,17 @@ export const ROW_COMMANDS: readonly Command[] = [
       '\'note is not null\'. For other names as JSON: \'{"column": "a=b", "operator": "eq", "value": 1}\'.',
       'All rows of a table: cloudlet db export.',
     ].join('\n'),
-    options: { ...TERMS, ...SCHEMA, csv: { summary: 'print CSV, with the names of the columns first' } },
+    options: { ...TERMS, ...SCHEMA, csv: { summary: 'print CSV with a header row' } },
     run: showRows,
   },
   {
     name: 'db documents',
     words: 'DATABASE COLLECTION',
-    summary: 'print documents of a collection as Extended JSON, one in a line, filtered and sorted',
+    summary: 'print documents of a collection as Extended JSON, one per line, filtered and sorted',
     details: 'Conditions as in db rows; values have types: 5 is a number and "5" is text.',
     options: {
       ...TERMS,
-      match: { value: 'JSON', summary: 'a filter of MongoDB, as well as --filter' },
+      match: { value: 'JSON', summary: 'MongoDB filter; combined with --filter' },
     },
     run: showDocuments,
   },
@@ -199,7 +203,8 @@ export const ROW_COMMANDS: readonly Command[] = [
     name: 'db row-add',
     words: 'DATABASE TABLE ROW…',
     summary: 'insert rows into a table, or documents into a collection, all or none',
-    details: 'ROW is a JSON object, or @FILE with one or a list of them. Many rows: cloudlet db import.',
+    details:
+      'ROW is a JSON object, or @FILE with one object or an array of objects. Many rows: cloudlet db import.',
     options: CHANGING,
     run: (call) => {
       const rows = call.words.slice(2).flatMap((text) => rowsOf('ROW', text));

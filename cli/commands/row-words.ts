@@ -23,7 +23,7 @@ export function filterOf(text: string, { hasTypes }: { readonly hasTypes: boolea
   }
   if (term === null)
     throw new UsageError(
-      `--filter: ${text} is no condition`,
+      `--filter: ${text} is not a condition`,
       `Examples: 'price >= 5', 'name contains tea', 'name starts_with T', 'note is null', 'note is not null'`,
     );
   const [, column = '', word, symbol, value = ''] = term;
@@ -65,7 +65,7 @@ function parsed(what: string, text: string): unknown {
     return JSON.parse(text, (_, value: unknown) => {
       if (typeof value !== 'number' || !Number.isInteger(value) || Number.isSafeInteger(value)) return value;
       throw new UsageError(
-        `${what}: ${value} is not exact as a JSON number`,
+        `${what}: ${value} cannot be an exact JSON number`,
         'Write the number as text, in quotes',
       );
     });

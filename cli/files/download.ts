@@ -35,7 +35,7 @@ export interface DownloadMeans {
   readonly onMoved: (bytes: number) => void;
 }
 
-const ELSEWHERE = 'Copy this object alone, to another name';
+const ELSEWHERE = 'Copy this object separately, under another name';
 
 /** Files of unfinished downloads; `sync` ignores them. */
 export const PART_FILE = /^\.cloudlet-[0-9a-f]{16}\.part$/;
@@ -200,7 +200,7 @@ class Batches {
   /** Why nothing more can be written. */
   #failure: unknown;
 
-  /** `path`: what errors name. */
+  /** `path`: the path named in errors. */
   constructor(file: FileHandle, path: string) {
     this.#file = file;
     this.#path = path;

@@ -15,9 +15,9 @@ export const SHARE_COMMANDS: readonly Command[] = [
     summary: 'print a link to a file or folder that anyone can open until it expires',
     details: 'A folder ends with "/". `shares` lists the links, `unshare` revokes one.',
     options: {
-      expires: { value: 'TIME', summary: 'expires after 30m, 12h or 7d, or never; default: 7d' },
+      expires: { value: 'TIME', summary: 'expiry: 30m, 12h, 7d or never; default: 7d' },
       password: { summary: 'ask for a password that visitors must enter' },
-      'password-file': { value: 'FILE', summary: 'read that password from a file; -: standard input' },
+      'password-file': { value: 'FILE', summary: 'read the password from a file (-: standard input)' },
       'max-downloads': { value: 'COUNT', summary: 'expires after N downloads' },
     },
     run: async (call) => {

@@ -58,13 +58,13 @@ describe('the package', () => {
   });
 });
 
-/** First words of the help, and those that the launcher passes on. */
+/** First words of the help, and those passed on by the launcher. */
 async function namedCommands() {
   const help = await user.ok(['help']);
   const words = [...help.matchAll(/^ {2}([a-z]+)[ \n]/gm)].map(([, word = '']) => word);
   const [, pattern = ''] = /case \$word in\n([^)]*)\)/.exec(readFileSync(LAUNCHER, 'utf8')) ?? [];
   const verbs = pattern.split(/[\s|\\]+/).filter((word) => word !== '');
-  // On the server help and recovery are the operator's; and a sentence of the help begins with its name.
+  // On the server, help and recovery are the operator's; and a sentence of the help begins with its name.
   const topics = [...new Set(words)].filter((word) => !['help', 'cloudlet', 'recovery'].includes(word));
   return { topics: topics.sort(), verbs: verbs.sort() };
 }
@@ -97,7 +97,7 @@ describe('login', () => {
 
   test('takes no key as an argument, and none that is wrong', async () => {
     const { api_key: key } = await client.register();
-    assert.match(await user.fails(2, ['login', cloud.api, '--key', key]), /other users can see/);
+    assert.match(await user.fails(2, ['login', cloud.api, '--key', key]), /visible to other users/);
     assert.doesNotMatch(
       await user.fails(3, ['login', cloud.api, '--key', '-'], { input: 'clk_no' }),
       /clk_no/,
@@ -106,7 +106,7 @@ describe('login', () => {
       await user.fails(8, ['login', 'http://127.0.0.1:9', '--key', '-'], { input: key }),
       /not answer/,
     );
-    // With a browser as with a key: nobody waits for an address where nothing is.
+    // With a browser as with a key: no wait at an address without a server.
     assert.match(await user.fails(8, ['login', 'http://127.0.0.1:9']), /not answer/);
     assert.match(await user.fails(2, ['login', cloud.api, '--key', '-'], { input: '' }), /contains no key/);
     assert.match(
@@ -123,7 +123,7 @@ describe('login', () => {
     const child = spawn(command, args, { env: { PATH: process.env.PATH, HOME: user.home } });
     let seen = '';
     child.stdout.setEncoding('utf8').on('data', (text) => {
-      // Typed once it is asked for, as by a person: a mistake is taken back.
+      // Typed after the prompt, as by a person, with a corrected mistake.
       if (text.includes('API key for')) child.stdin.write(`${key}xy\u007f\u007f\r`);
       seen += text;
     });

@@ -1,4 +1,4 @@
-/** Rows of tables and documents of collections, through the client. */
+/** Rows of tables and documents of collections, with the client. */
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -68,7 +68,7 @@ describe('rows of a table', () => {
       [2],
     );
     const { stderr } = await user.run(rows('--limit', '3'));
-    assert.match(stderr, /^3 rows shown; --limit and --skip give more\n$/);
+    assert.match(stderr, /^3 rows shown; use --limit and --skip to see more\n$/);
     assert.equal((await user.run(rows('--filter', 'id < 4'))).stderr, '');
   });
 
@@ -89,7 +89,7 @@ describe('rows of a table', () => {
   });
 
   test('what is wrong is said in words', async () => {
-    assert.match(await user.fails(2, rows('--filter', 'price')), /price is no condition\n +Examples: /);
+    assert.match(await user.fails(2, rows('--filter', 'price')), /price is not a condition\n +Examples: /);
     assert.match(await user.fails(1, rows('--filter', 'cost > 1')), /goods has no column cost/);
     assert.match(await user.fails(1, rows('--sort', 'cost')), /goods has no column cost/);
     assert.match(await user.fails(1, ['db', 'rows', 'shop', 'bads']), /there is no bads/);
@@ -140,7 +140,7 @@ describe('rows of a table', () => {
     assert.deepEqual(await ids('--filter', 'id > 3000'), []);
     assert.match(
       await user.fails(2, add('{"id": 9007199254740993}')),
-      /not exact .*\n +Write the number as text/,
+      /cannot be an exact .*\n +Write the number as text/,
     );
     assert.equal(await user.ok(add('{"id": "9007199254740993"}')), '1 row inserted\n');
     assert.deepEqual(await ids('--filter', 'id = 9007199254740993'), ['9007199254740993']);
