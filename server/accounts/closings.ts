@@ -142,5 +142,5 @@ export class Closings {
 }
 
 function notCondemned(): AppError {
-  return new AppError('write_conflict', 'This account is not to be removed');
+  return new AppError('write_conflict', 'This account is not scheduled for removal');
 }

@@ -223,8 +223,8 @@ function ownKeyRoutes({ apiKeys, checks }: AccountRoutesDeps): Route[] {
       tag: 'accounts',
       summary: 'Confirm the password of a session',
       description:
-        'For a session that got the error `password_required`; it is then not asked for 15 minutes. Wrong passwords ' +
-        'are slowed down as at a log-in.',
+        'For a session that got the error `password_required`; the session is then not asked again for 15 minutes. Wrong passwords ' +
+        'are throttled as at log-in.',
       permission: 'account:write',
       body: shapes.ConfirmBody,
       responses: { 200: shapes.ConfirmedPassword },

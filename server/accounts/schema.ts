@@ -162,7 +162,7 @@ export const UpdateBody = namedObject('AccountChange', {
   email: Type.Optional(Email),
   password: Type.Optional(Password),
   mail_about: Type.Optional(
-    Type.Array(MailSubject, { maxItems: 2, description: 'What to get mail about; needs no password' }),
+    Type.Array(MailSubject, { maxItems: 2, description: 'Events to get mail about; needs no password' }),
   ),
   current_password: Type.Optional(
     Type.String({
@@ -313,8 +313,8 @@ export const AdminAccount = namedObject('AdminAccount', {
   ...shown,
   suspended_reason: Nullable('Reason of the suspension; null if not suspended'),
   removed_at: Nullable(
-    'Time at which an account is removed that its owner closed, unless the owner signs in before, or that an ' +
-      'administrator removes, unless it is kept before; null: open',
+    'Time at which an account that its owner closed, or that an administrator removes, is removed; the owner can ' +
+      'prevent it by signing in, and an administrator by keeping the account. null: not scheduled',
   ),
   storage_bytes: Type.Number({ description: 'Bytes of all object versions' }),
   expires_at: Nullable('Time at which the account is suspended; null: it does not expire'),

@@ -131,8 +131,8 @@ export const Cap = (description: string) =>
 export const ListedPrice = namedObject('ListedPrice', {
   meter: MeterName,
   resource_type: Type.String(),
-  instance_type: Nullable('null if the price does not depend on it'),
-  engine: Nullable('null if the price does not depend on it'),
+  instance_type: Nullable('null if the price is the same for all'),
+  engine: Nullable('null if the price is the same for all'),
   unit: Type.String(),
   price: Credits('Current price per unit'),
   price_per_month: Type.Union([Amount, Type.Null()], {
@@ -168,8 +168,8 @@ export type NewPrice = Static<typeof NewPrice>;
 
 export const SetPrice = namedObject('SetPrice', {
   meter: MeterName,
-  instance_type: Nullable('null if the price does not depend on it'),
-  engine: Nullable('null if the price does not depend on it'),
+  instance_type: Nullable('null if the price is the same for all'),
+  engine: Nullable('null if the price is the same for all'),
   plan: Nullable('null: all plans'),
   unit: Type.String(),
   price: Credits('Price per unit'),
@@ -219,7 +219,7 @@ const Head = namedObject(
 export const VerifyBody = namedObject('LedgerVerificationRequest', { head: Type.Optional(Head) });
 export const Verification = namedObject('LedgerVerification', {
   running: Type.Boolean(),
-  started_at: Nullable(`${TIME}; null: not since Cloudlet started`),
+  started_at: Nullable(`${TIME}; null: none since Cloudlet started`),
   seconds: Type.Union([Type.Number(), Type.Null()], {
     description: 'Duration; null while the verification runs',
   }),

@@ -24,15 +24,13 @@ export const SpendCap = namedObject('SpendCap', {
   percent: Type.Union([Type.Number(), Type.Null()], {
     description: 'Spent percentage of the cap, rounded down; null: no cap',
   }),
-  month_end: Credits('Expected cost at the end of the month, if everything in use stays in use'),
+  month_end: Credits('Expected cost at the end of the month, at the current usage'),
   is_reached: Type.Boolean({
     description:
       'Nothing new can be created, started or stored; machines and databases are stopped. Nothing is deleted',
   }),
   reached_since: Nullable(`Since when machines and databases are stopped, ${TIME}`),
-  expected_at: Nullable(
-    `When the cap is reached if everything in use stays in use, ${TIME}; null: not in this month`,
-  ),
+  expected_at: Nullable(`When the cap is reached at the current usage, ${TIME}; null: not in this month`),
   resets_at: Time('Start of the next month, when spending counts from zero'),
 });
 export type SpendCap = Static<typeof SpendCap>;
@@ -46,8 +44,8 @@ export type SpendCapChange = Static<typeof SpendCapChange>;
 const ONE_OF = ['vm', 'bucket', 'database'] as const;
 export const QuoteQuery = Type.Object({
   resource_type: Type.Enum([...ONE_OF]),
-  instance_type: Type.Optional(Type.String({ maxLength: 64, description: 'Of a `vm`' })),
-  engine: Type.Optional(Type.String({ maxLength: 64, description: 'For a `database`' })),
+  instance_type: Type.Optional(Type.String({ maxLength: 64, description: 'Instance type, for a `vm`' })),
+  engine: Type.Optional(Type.String({ maxLength: 64, description: 'Engine, for a `database`' })),
   size_gb: Type.Optional(
     Type.Integer({
       minimum: 0,
@@ -67,7 +65,7 @@ export const Quote = namedObject('Quote', {
     namedObject('QuoteItem', {
       meter: MeterName,
       quantity: Type.Number({
-        description: 'Charged level: GB, or 1 for a running machine; 0 for a price that is not by time',
+        description: 'Charged level: GB, or 1 for a running machine; 0 for a price per use',
       }),
       unit: Type.String(),
       unit_price: Credits('Price per unit'),
@@ -80,7 +78,7 @@ export const Quote = namedObject('Quote', {
     description: 'Days that the credits last at the current usage; null: nothing in use costs credits',
   }),
   days_left_with: Type.Union([Type.Number(), Type.Null()], {
-    description: 'The same with this resource; null: neither it nor anything in use costs credits',
+    description: 'Days that the credits last with this resource; null: nothing would cost credits',
   }),
   cap: Cap('Spend cap of the month, in credits; null: none'),
   cap_reached_with: Nullable(`When the cap is reached with this resource, ${TIME}; null: not in this month`),
@@ -92,22 +90,22 @@ export const UsageByResource = namedObject('UsageByResource', {
   account_id: Type.Integer(),
   period: ReportPeriod,
   as_of: Time('Usage is included up to this time'),
-  total_cost: Credits('As in the usage report'),
+  total_cost: Credits('Total of the usage report'),
   dates: Type.Array(Type.String({ description: 'YYYY-MM-DD, UTC' })),
   resources: Type.Array(
     namedObject('ResourceCost', {
       resource_type: resource.resource_type,
       resource_id: resource.resource_id,
-      name: Type.String({ description: 'The latest in the period' }),
+      name: Type.String({ description: 'Latest name in the period' }),
       is_deleted: Type.Boolean(),
-      cost: Credits('In the period'),
+      cost: Credits('Cost in the period'),
       days: DayCosts,
     }),
     { description: 'The most expensive resources, highest cost first' },
   ),
   others: namedObject('OtherCosts', {
     count: Type.Integer({ description: 'All other resources with a cost' }),
-    cost: Credits('In the period'),
+    cost: Credits('Cost in the period'),
     days: DayCosts,
   }),
 });

@@ -35,7 +35,7 @@ export interface IdempotencyDeps {
   readonly clock: Clock;
   /** Default: no other nodes. */
   readonly membership?: Pick<Membership, 'isShared'>;
-  /** Maximum stored responses per account; beyond, the oldest are deleted. */
+  /** Maximum stored responses per account; above it, the oldest are deleted. */
   readonly maxKept: number;
   /** Maximum bytes of stored responses per account. */
   readonly maxKeptBytes?: number;
@@ -169,7 +169,7 @@ interface AttemptHooks {
   readonly isTrimDue: (bytes: number) => boolean;
   /** The response of the operation that runs under this key. */
   readonly accepted: () => Known | undefined;
-  /** Keeps it in memory; the result releases it. */
+  /** Keeps the response in memory; the returned function releases it. */
   readonly accept: (known: Known) => () => void;
   readonly release: () => void;
 }
@@ -251,7 +251,7 @@ export class Attempt {
 
   /** Statements for the commit with the effect. A large response is shortened by keptForm(). */
   record(response: StoredResponse): Statement[] {
-    if (this.#fingerprint === undefined) throw new Error('bindRequest() comes before record()');
+    if (this.#fingerprint === undefined) throw new Error('bindRequest() must be called before record()');
     this.#recorded = response.body;
     const { clock, sealer, store } = this.#deps;
     const { status, body } = keptForm(response);
@@ -279,7 +279,7 @@ export class Attempt {
    * find it, even if its row was the oldest and is deleted. The result releases it.
    */
   accept(response: StoredResponse): () => void {
-    if (this.#fingerprint === undefined) throw new Error('bindRequest() comes before accept()');
+    if (this.#fingerprint === undefined) throw new Error('bindRequest() must be called before accept()');
     return this.#hooks.accept({ ...response, fingerprint: this.#fingerprint });
   }
 

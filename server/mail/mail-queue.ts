@@ -32,8 +32,8 @@ export interface MailQueueDeps {
 export const MAIL_ALARM = 'mail_failing';
 
 const ASKED_BATCH = 20;
-const NOBODY = 'there was nobody to send it to';
-const TOO_OLD = 'it was of no use any more';
+const NOBODY = 'it had no recipient';
+const TOO_OLD = 'it was no longer needed';
 const UNREADABLE = 'it cannot be decrypted';
 const MAX_REASON = 300;
 
@@ -125,7 +125,7 @@ export class MailQueue extends SendingLoop {
   }
 
   #raise({ server }: Mailer, said: string): void {
-    const detail = `The mail server ${server} takes no mail: ${said}`;
+    const detail = `The mail server ${server} accepts no mail: ${said}`;
     this.#deps.alarms.raise(
       MAIL_ALARM,
       detail,

@@ -8,8 +8,8 @@ export const MailStatus = namedObject('MailStatus', {
   server: Nullable('Host and port of the mail server; null: none is set'),
   from: Nullable('The sender of the mail'),
   pending: Type.Integer({ description: 'Mails that wait to be sent, or to be sent again' }),
-  sent: Type.Integer({ description: 'Of the last 30 days' }),
-  failed: Type.Integer({ description: 'Of the last 30 days' }),
+  sent: Type.Integer({ description: 'In the last 30 days' }),
+  failed: Type.Integer({ description: 'In the last 30 days' }),
 });
 export type MailStatus = Static<typeof MailStatus>;
 

@@ -54,7 +54,9 @@ export async function webhooksPart({ clock, log, base, announceBy }: WebhooksDep
   const auditEvents = new AuditEvents({ webhookStore: shared.webhookStore, announceBy });
   await auditEvents.refresh();
   const onHearing = () =>
-    auditEvents.refresh().catch((error: unknown) => shared.onError('who hears of audit entries', error));
+    auditEvents
+      .refresh()
+      .catch((error: unknown) => shared.onError('loading the webhooks of audit entries failed', error));
   const webhooks = new Webhooks({ ...shared, onHearing });
   const deliveries = new Deliveries({ ...shared, webhooks, wake: () => dispatcher.wake() });
   const jobs: Job[] = [

@@ -54,8 +54,8 @@ const FORMAT = 1;
 const MOST_AT_ONCE = 4;
 const MANIFEST = 'MANIFEST.json';
 /**
- * A reader that took less than this in this time keeps its slot only while nobody else wants it: otherwise
- * four accounts could block everyone's exports.
+ * A client that has read too little within this time loses its slot when another export waits: otherwise four
+ * accounts could block everyone's exports.
  */
 const PATIENCE_MS = 60_000;
 const SLOW_BYTES_PER_MS = 64;
@@ -180,7 +180,7 @@ class Reader {
 
   end(): void {
     const detail =
-      'The export was stopped for others in the queue: it was read at less than 64 KiB per second';
+      'The export was cancelled because others are waiting and it was read at less than 64 KiB per second';
     this.#ended.abort(new AppError('overloaded', detail));
   }
 

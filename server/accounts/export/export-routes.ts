@@ -22,8 +22,8 @@ const DESCRIPTION =
   'each database, machines (their disks with `disks`), the bill, the audit log of the account, its webhooks and shared links ' +
   '(without their addresses), and the names of its keys, without secrets. Its last file, MANIFEST.json, names each file with its length and SHA-256, and what was left out and ' +
   'why, such as objects encrypted with keys that only clients have. A zip that breaks off has no directory, so every ' +
-  'program rejects it. In a session the password must have been given in the last 15 minutes. One export of an account ' +
-  'runs at a time, and at most 4 of all accounts together (503 `overloaded`); an export read at less than 64 KiB a second is stopped after ' +
+  'program rejects it. In a session the password must have been given in the last 15 minutes. An account can have one export ' +
+  'at a time; at most 4 run in all (503 `overloaded`); an export read at less than 64 KiB a second is stopped after ' +
   'a minute when another waits.';
 
 const common = {
@@ -62,7 +62,7 @@ export function exportRoutes({ accountExports }: ExportRoutesDeps): Route[] {
       audit: { kind: 'change', account: 'params.id' },
       tag: 'admin',
       summary: 'Download all data of an account as one zip',
-      description: `${DESCRIPTION} Also of an account that is suspended, or to be removed.`,
+      description: `${DESCRIPTION} The account may be suspended or scheduled for removal.`,
       permission: 'admin',
       params: AdminAccountPath,
       errors: ['account_not_found', 'password_required', 'job_running', 'out_of_space'],

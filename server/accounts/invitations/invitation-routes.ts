@@ -130,8 +130,8 @@ function joinRoutes(invitations: Invitations): Route[] {
       tag: 'accounts',
       summary: 'Request a mail with a link that creates an account',
       description:
-        'Where addresses of some domains may register (`registration` of `GET /api` is `domain`). The answer and its ' +
-        'time are the same whether an account has the address or not; at most 3 mails an hour go there.',
+        'Available where only addresses of some domains may register (`registration` of `GET /api` is `domain`). The response and its timing ' +
+        'are the same whether an account has the address or not; at most 3 mails an hour are sent to it.',
       permission: 'public',
       body: ResetRequestBody,
       responses: { 200: Empty },
@@ -162,7 +162,7 @@ function joinRoutes(invitations: Invitations): Route[] {
       tag: 'accounts',
       summary: 'Create an account with an invitation',
       description:
-        'User name and e-mail address are those of the invitation; where it names none, those of the request. ' +
+        'The user name and e-mail address come from the invitation, or from the request if the invitation has none. ' +
         'The response contains the API key.',
       permission: 'public',
       body: shapes.JoinBody,

@@ -50,7 +50,7 @@ const Mailed = Type.Optional(
   Type.Boolean({
     default: false,
     description:
-      'Mail the link to the e-mail address, which every invitation then needs, and show it to nobody. An account ' +
+      'Mail the link to the e-mail address, which every invitation then needs, and do not return it. An account ' +
       'created with the link has a confirmed address',
   }),
 );
@@ -92,9 +92,9 @@ export const InvitationFileBody = namedObject('NewInvitations', {
   csv: Type.String({
     maxLength: 1_000_000,
     description:
-      'A table with a header, of the columns `username`, `email`, `label`, `plan`, `credits`, `spend_cap` and ' +
+      'Table with a header row; its columns are `username`, `email`, `label`, `plan`, `credits`, `spend_cap` and ' +
       '`account_expires_at`. ' +
-      `One row is one invitation, at most ${MOST_INVITED}; an empty field takes the default of the request`,
+      `Each row is an invitation, at most ${MOST_INVITED}; an empty field takes the default of the request`,
     examples: ['username,email\nada,ada@example.org\n'],
   }),
   ...terms,

@@ -388,7 +388,7 @@ const DAY_SECONDS = 86_400;
 const HOUR_MS = 3_600_000;
 const JOINING = 'registration';
 const FREE = 'free';
-const NEEDED = 'is needed for an invitation by mail';
+const NEEDED = 'is required to mail the invitation';
 
 function wantedOf({ fields }: TableRow): Wanted {
   const { credits, spend_cap: cap, ...texts } = fields;

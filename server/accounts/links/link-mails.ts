@@ -8,20 +8,20 @@ interface LinkMail {
   readonly host: string;
 }
 
-/** `by`: the administrator; null: the account's own holder asked. */
+/** `by`: the administrator; null: the account holder requested it. */
 export function resetMail({ username, url, host, by }: LinkMail & { readonly by: string | null }): MailText {
   const who = by === null ? 'Somebody, probably you, asked' : `An administrator (${by}) asked`;
   return {
     subject: `A new password for ${username} at ${host}`,
-    text: `${who} for a new password of the account ${username} at ${host}.
-This link sets it, once, within an hour:
+    text: `${who} for a new password for the account ${username} at ${host}.
+Set it with this link, which works once, within an hour:
 
 ${url}
 
 The new password ends all sessions of the account. API keys keep working; replace them in
 the console (Account) if somebody else may have them.
 
-${by === null ? 'If it was not you, do nothing: the password stays as it is.' : 'Until then the old password stays.'}
+${by === null ? 'If you did not ask for it, ignore this mail: the password stays as it is.' : 'Until then the old password stays.'}
 `,
   };
 }
@@ -34,7 +34,7 @@ If it is yours, confirm it with this link, within three days:
 
 ${url}
 
-A forgotten password is then set anew by mail. If you know nothing of this account, do nothing.
+You can then reset a forgotten password by mail. If you do not know this account, ignore this mail.
 `,
   };
 }
@@ -53,7 +53,7 @@ export function invitationMail({ url, host, expiresAt }: InvitationMail): MailTe
 
 ${url}
 
-If you know nothing of this, do nothing.
+If you did not expect this mail, ignore it.
 `,
   };
 }
@@ -63,11 +63,11 @@ export function hasAccountMail({ username, url, host }: LinkMail): MailText {
   return {
     subject: `Your account at ${host}`,
     text: `Somebody, probably you, asked for an account at ${host} with this e-mail address.
-You have one already: ${username}. If you forgot its password:
+You already have an account: ${username}. If you forgot its password:
 
 ${url}
 
-If it was not you, do nothing.
+If you did not ask for it, ignore this mail.
 `,
   };
 }

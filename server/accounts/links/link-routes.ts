@@ -138,7 +138,7 @@ function mailedResetRoutes(mailedLinks: MailedLinks): Route[] {
       tag: 'accounts',
       summary: 'Ask for a mail with a link that sets a forgotten password',
       description:
-        'The mail is sent if an account has confirmed this address, at most 3 times an hour. The answer and its time ' +
+        'The mail is sent if an account has confirmed this address, at most 3 times an hour. The response and its timing ' +
         'are the same for every address.',
       permission: 'public',
       body: shapes.ResetRequestBody,
@@ -153,7 +153,7 @@ function mailedResetRoutes(mailedLinks: MailedLinks): Route[] {
       audit: { account: 'params.id' },
       tag: 'admin',
       summary: 'Mail a link that sets a new password to the confirmed address of an account',
-      description: 'Like adminCreateResetLink, but the link is shown to nobody else.',
+      description: 'Like adminCreateResetLink, but the link is mailed and not returned.',
       permission: 'admin',
       params: shapes.AdminAccountPath,
       responses: { 201: shapes.MailedLink },

@@ -123,7 +123,7 @@ test('who confirms an address gets it from an account that only named it', async
   const email = 'squatter@example.org';
   const fields = { username: 'teacher', email, password: 'correct horse' };
   const { id } = await cloud.accounts.register(BACKGROUND, fields);
-  // Until then the first one logs in by it.
+  // Until then the first one can log in with it.
   assert.equal((await login(email)).account.id, squatter.accountId);
   await confirm(await tokenFor(email));
   assert.equal((await login(email)).account.id, id);
@@ -194,7 +194,7 @@ test('by domain: who gets mail there makes an account, and nobody else', async (
   assert.equal(account.email, 'max@example.org');
   assert.notEqual((await other.store.account(account.id))?.email_verified_at, null);
   const again = await ask('max@example.org');
-  assert.match(again, /You have one already: max/);
+  assert.match(again, /You already have an account: max/);
   assert.ok(!again.includes('#token='));
   await other.mail.queue.close();
   await other.close();
@@ -234,7 +234,7 @@ test('the answer and its time are the same whether an account has the address or
   await confirmed('fay');
   const took = { known: [] as number[], unknown: [] as number[] };
   const answers = new Set<string>();
-  // Mail is not sent meanwhile: it would take time from either, at random.
+  // No mail is sent meanwhile: it would take time from either call, at random.
   await cloud.mail.queue.close();
   const ask = async (into: number[], email: string) => {
     const begin = performance.now();

@@ -204,7 +204,7 @@ ${FIELDS.map(renderField).join('\n')}
 <section id="done" hidden>
 <h1 tabindex="-1">You are the administrator</h1>
 <p><a class="open" href="/">Open the console</a></p>
-<p>This is your API key. Whoever has it can do all that you can do, so keep it like a password.</p>
+<p>This is your API key. Anyone who has it can act as you, so keep it secret like a password.</p>
 <pre id="key">{key}</pre>
 <p class="copied"><button type="button" id="copy">Copy the key</button> <span id="copied" role="status"></span></p>
 <p class="soft">To show it again, run <code>bin/cloudlet admin key --username <span class="name"></span></code> on the host.</p>

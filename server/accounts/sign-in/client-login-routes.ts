@@ -70,7 +70,7 @@ function deviceRoutes(logins: ClientLogins): Route[] {
       tag: 'accounts',
       summary: 'Request a log-in that a user approves in another browser',
       description:
-        'As RFC 8628: show `user_code` and `verification_uri`, and poll with `device_code`. When an address ' +
+        'Implements RFC 8628: show `user_code` and `verification_uri`, and poll with `device_code`. When an address ' +
         'has 500 open requests, the oldest one is dropped.',
       permission: 'public',
       body: shapes.DeviceBody,

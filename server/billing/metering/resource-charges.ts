@@ -28,7 +28,7 @@ export interface UsedVm {
 
 /** Facts of a bucket for its charges. */
 export interface UsedBucket {
-  /** Row id; RowIdOf when the commit makes it. */
+  /** Row id; RowIdOf if this commit creates the bucket. */
   readonly id: number | RowIdOf;
   readonly account_id: number;
   readonly name: string;
@@ -212,7 +212,7 @@ function noShareLeft(wantedMb: number, why: string): AppError {
     `There is no memory left for a machine of ${wantedMb} MiB: ${why}`,
     {
       hint:
-        'Stop another machine, try again later, or ask your administrator to grant you credits: such accounts use all of the memory. ' +
+        'Stop another machine, try again later, or ask your administrator to grant you credits: accounts with granted credits can use all of the memory. ' +
         'An operator sets the share: CLOUDLET_UNGRANTED_MEMORY_PERCENT',
       retryAfterSeconds: 30,
     },
@@ -221,7 +221,7 @@ function noShareLeft(wantedMb: number, why: string): AppError {
 
 const DATABASE_METERS = ['database.storage', 'egress'] as const;
 const VM_METERS = ['vm.time', 'vm.disk', 'egress'] as const;
-/** Between a rating and the commit that relies on it, on a busy host. */
+/** Maximum time between a rating and the commit that relies on it, on a busy host. */
 const RATED_WITHIN_MS = 5000;
 
 export interface UsageDeps {
