@@ -101,7 +101,7 @@ export class Queries {
     const row = await owned.findLive(principal, databaseId);
     const readOnly = input.read_only ?? true;
     if (!readOnly && input.skip !== undefined)
-      throw invalidField('skip', 'runs the statement again, so it is only for statements with read_only');
+      throw invalidField('skip', 'is only allowed with read_only, because the statement runs again');
     if (readOnly) assertReadable(row);
     else assertReady(row);
     const query: Query = {
@@ -253,7 +253,7 @@ export function statementOf(
 function rowChanged({ at, rows }: RowNotChanged): AppError {
   const detail =
     rows === 0
-      ? `Change ${at + 1} found no row as it was read: it was changed or deleted meanwhile. Nothing was changed`
+      ? `Change ${at + 1} matched no row: the row was changed or deleted meanwhile. Nothing was changed`
       : `Change ${at + 1} would have changed ${rows} rows instead of one. Nothing was changed`;
   const hint = 'Read the rows again, look at what is different, and repeat the change';
   return new AppError('write_conflict', detail, { hint, extra: { index: at } });

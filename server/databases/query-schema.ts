@@ -38,8 +38,8 @@ export const NewQuery = namedObject('DatabaseQuery', {
       maximum: 100_000,
       default: 0,
       description:
-        'Rows to leave out at the beginning, for the next page of a `truncated` result: the statement runs again, so ' +
-        'give it an order. Only with `read_only`',
+        'Number of rows to skip, for the next page of a `truncated` result: the statement runs again, so ' +
+        'sort its rows. Only with `read_only`',
     }),
   ),
   query_id: Type.Optional(QueryId),

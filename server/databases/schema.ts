@@ -161,7 +161,7 @@ export const Credentials = namedObject('DatabaseCredentials', {
   connection: Connection,
   snippets: Snippets,
   frameworks: Type.Array(FrameworkSnippet, {
-    description: 'Settings of web frameworks, including the password; empty if none knows the engine',
+    description: 'Settings of web frameworks, including the password; empty if none supports the engine',
   }),
   ca: textOrNull('CA certificate to trust (PEM), if Cloudlet issued the certificate of the server'),
 });

@@ -44,7 +44,7 @@ export interface FileRows {
 }
 
 const BEGINNING_CHARACTERS = 256 * 1024;
-const BEGINS_TOO_LONG = 'begins with a row of more than 256 KB, too long to tell the fields from';
+const BEGINS_TOO_LONG = 'begins with a row of more than 256 KB, too long to detect its fields';
 const MOST_FIELDS = 2000;
 
 /** Throws BrokenText, and `invalid_request` for a file without fields. */
@@ -83,12 +83,12 @@ async function* rest<Row>(reader: Reader<Row>, { pieces }: Text): AsyncGenerator
   yield reader.end();
 }
 
-/** A line by which spreadsheets name the separator; it is no row. */
+/** A line by which spreadsheets name the separator; it is not a row. */
 const SEPARATOR_LINE = /^\ufeff?"?sep=(.)"?(\r?\n)/i;
 
 function csvRows(whole: Text, { separator: chosen, header: isHeader, empty }: SourceAsk): FileRows {
   const [line = '', named, end = ''] = SEPARATOR_LINE.exec(whole.beginning) ?? [];
-  // An empty line in its place keeps the numbers of lines.
+  // An empty line in its place keeps the line numbers correct.
   const text = { ...whole, beginning: end + whole.beginning.slice(line.length) };
   const separator = chosen ?? named ?? separatorOf(text.beginning);
   const reader = new CsvReader({ separator, mostCharacters: ROW_CHARACTERS });
@@ -120,7 +120,7 @@ function csvRows(whole: Text, { separator: chosen, header: isHeader, empty }: So
 /** Names that differ, also where case does not count: `id`, `name`, `id_2`. */
 function distinct(names: readonly string[]): string[] {
   const taken = new Set(names.map((name) => name.toLowerCase()));
-  /** The last number given to a name. */
+  /** The last number appended to each name. */
   const numbers = new Map<string, number>();
   return names.map((name) => {
     const folded = name.toLowerCase();

@@ -21,7 +21,7 @@ test('an object of very many values holds nobody up: it is read fast, or refused
       ({ message, line }: BrokenText) => /more than 50000 values/.test(message) && line === 1,
     );
   assert.equal(calls.count, 0);
-  // Each object counts by itself.
+  // Each object is counted separately.
   const many = `${`{"a":[${'1,'.repeat(40_000)}1.5]}\n`.repeat(3)}`;
   assert.equal(new JsonReader(MOST).push(many).length, 3);
 });
@@ -36,13 +36,13 @@ test('a list that was cut off between its objects is not taken for a whole one',
   for (const text of ['\n[', '\n[{"a":1}', '\n[{"a":1},\n'])
     assert.throws(
       () => read(text),
-      ({ message, line }: BrokenText) => /list that begins here has no end/.test(message) && line === 2,
+      ({ message, line }: BrokenText) => /array that begins here is not closed/.test(message) && line === 2,
     );
   assert.throws(
     () => read('{"a":1}\n]'),
     ({ line }: BrokenText) => line === 2,
   );
-  assert.throws(() => read('[[{"a":1}]]'), /is a list in a list/);
+  assert.throws(() => read('[[{"a":1}]]'), /is a nested array/);
 });
 
 test('numbers keep what they say, wherever they stand', () => {

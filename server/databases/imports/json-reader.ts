@@ -13,7 +13,9 @@ type Revive = (key: string, value: unknown, context?: { source?: string }) => un
 const BLANK = /[\s,[\]]/;
 /** Matches numbers that a reviver may change, and perhaps similar text. */
 const SPECIAL = /\d{16}|\d[.eE]/;
-/** A reviver is called for each value, which takes 2 s for 4 MiB of them; without one it is 35 ms. */
+/**
+ * A reviver is called for each value, which takes 2 s for 4 MiB of them; without one, parsing takes 35 ms.
+ */
 const MOST_REVIVED = 50_000;
 
 export class JsonReader {
@@ -65,7 +67,7 @@ export class JsonReader {
 
   end(): readonly JsonRow[] {
     if (this.#depth > 0) throw new BrokenText(this.#firstLine, 'the object is not complete');
-    if (this.#lists > 0) throw new BrokenText(this.#listLine, 'the list that begins here has no end');
+    if (this.#lists > 0) throw new BrokenText(this.#listLine, 'the array that begins here is not closed');
     return [];
   }
 
@@ -73,8 +75,8 @@ export class JsonReader {
   #list(character: '[' | ']'): void {
     if (character === '[' && this.#lists === 0) this.#listLine = this.#line;
     this.#lists += character === '[' ? 1 : -1;
-    if (this.#lists > 1) throw new BrokenText(this.#line, 'is a list in a list instead of a JSON object');
-    if (this.#lists < 0) throw new BrokenText(this.#line, 'ends a list that did not begin');
+    if (this.#lists > 1) throw new BrokenText(this.#line, 'is a nested array instead of a JSON object');
+    if (this.#lists < 0) throw new BrokenText(this.#line, 'closes an array that was not opened');
   }
 
   #step(character: string): void {
@@ -113,7 +115,7 @@ function exact(_key: string, value: unknown, { source }: { source?: string } = {
   return isRounded ? source : value;
 }
 
-/** A number as Extended JSON of its text: `1.0` is no integer, and 9007199254740993 is not rounded. */
+/** A number as Extended JSON of its text: `1.0` is not an integer, and 9007199254740993 is not rounded. */
 export function typedNumber(
   _key: string,
   value: unknown,

@@ -47,7 +47,7 @@ export function databaseStops(deps: DatabaseStopsDeps): AccountStops<DatabaseRow
     stop: async (row, cause) => {
       // Databases of a closed account are deleted instead.
       if (cause === 'account_closed') return;
-      const { message } = stopReason('The call was ended, and the database is suspended', cause);
+      const { message } = stopReason('The call was cancelled because the database is suspended', cause);
       const why = new AppError('database_not_ready', message);
       await inTurn(row, { why, work: (now) => suspend(now, cause) });
     },

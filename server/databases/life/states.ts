@@ -8,7 +8,7 @@ import type { DatabaseRow } from '../store.ts';
 export const DATABASE_STATES = ['creating', 'ready', 'read_only', 'suspended', 'error', 'deleting'] as const;
 export type DatabaseState = (typeof DATABASE_STATES)[number];
 
-/** Allowed next states of each. */
+/** Allowed next states of each state. */
 export const FOLLOWING: Following<DatabaseState> = {
   creating: ['ready', 'deleting'],
   ready: ['read_only', 'suspended', 'error', 'deleting'],
@@ -57,8 +57,8 @@ export function isOpen({ state }: { readonly state: DatabaseState }): boolean {
 const SHARE_TAKEN = 'disk_share_reached';
 
 /**
- * State of an open database by its size, with the reason shown to its owner. `isOverShare`: its account holds
- * more than its share of a disk that fills.
+ * State of an open database by its size, with the reason shown to its owner. `isOverShare`: its account uses
+ * more than its share of a disk that is filling up.
  */
 export function openStateOf(row: Sized, isOverShare = false) {
   const { state, size_bytes, size_limit_bytes, reason_code } = row;
@@ -67,7 +67,7 @@ export function openStateOf(row: Sized, isOverShare = false) {
       state: 'read_only',
       reason_code: SHARE_TAKEN,
       reason_message:
-        'The disk of this cloud fills, and your databases and machines take more than the share of an account ' +
+        'The disk of this cloud is filling up, and your databases and machines use more than the share of an account ' +
         'without granted credits: delete some of them, or ask an administrator to grant you credits',
     } as const;
   const wasLarge = state === 'read_only' && reason_code !== SHARE_TAKEN;
@@ -101,7 +101,7 @@ export function assertReady(row: Refusable): void {
 export function notReady({ name, state, reason_code: reason }: Refusable): AppError {
   const why =
     reason === SHARE_TAKEN
-      ? 'its account takes more than its share of a disk that fills'
+      ? 'its account uses more than its share of a disk that is filling up'
       : 'it has reached its size limit';
   const what = {
     creating: 'is still being created',

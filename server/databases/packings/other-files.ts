@@ -14,7 +14,7 @@ const OTHERS: readonly (readonly [RegExp, string])[] = [
     /^(?:Error|pg_dump: error|mysqldump: Got error|mysqldump: Error|bash: )/,
     'is the error message of a program, not a dump',
   ],
-  [/^USE \[|^\s*\/\*{6} Object: /, 'is a script for SQL Server, which no engine here loads'],
+  [/^USE \[|^\s*\/\*{6} Object: /, 'is a script for SQL Server, which no engine here can load'],
 ];
 
 /**
@@ -52,7 +52,7 @@ function assertNoOther(engine: EngineName, head: string, abouts: readonly About[
   const maker = abouts.find(({ name, dumpBegins }) => name !== engine && dumpBegins?.test(head) === true);
   if (own !== undefined && maker !== undefined)
     throw new LoadFailed(
-      `The file is a dump of ${maker.title}, and this database is of ${own.title}, which cannot load it: ` +
+      `The file is a dump of ${maker.title}, and this is a ${own.title} database, which cannot load it: ` +
         `create a database of the engine ${maker.name}, and load it there`,
     );
   const what = OTHERS.find(([begins]) => begins.test(head))?.[1];

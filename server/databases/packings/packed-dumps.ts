@@ -67,7 +67,8 @@ export async function* unpacked(
     return;
   }
   if (unpack === undefined || layers === 0) {
-    const what = layers === 0 ? 'packed too often' : `packed with ${name}, which is not unpacked here`;
+    const what =
+      layers === 0 ? 'packed in too many layers' : `packed with ${name}, which is not unpacked here`;
     await source.return?.();
     throw new LoadFailed(
       `The file is ${what}: unpack it first (\`${command}\`), or pack it with gzip, zstd, xz, bzip2 or zip`,

@@ -26,7 +26,7 @@ export type Past = { readonly pointId: string } | { readonly at: number };
 /** undefined: the present. Throws `invalid_request`. */
 export function pastOf(from: NonNullable<NewDatabase['from']>): Past | undefined {
   if (from.at === undefined) return from.point_id === undefined ? undefined : { pointId: from.point_id };
-  if (from.point_id !== undefined) throw invalidField('from', 'has either point_id or at');
+  if (from.point_id !== undefined) throw invalidField('from', 'must have either point_id or at');
   return { at: readTime('from.at', from.at) };
 }
 

@@ -16,8 +16,8 @@ export function planRoutes({ plans }: { readonly plans: Plans }): Route[] {
       tag: 'databases',
       summary: 'Show how a statement would be run',
       description:
-        "The engine's plan as a list of steps, in one shape for all engines. Limits are those of queries. The " +
-        'MySQL engine plans statements that read only.',
+        "The engine's plan as a list of steps, in the same format for all engines. The limits of queries apply. The " +
+        'MySQL engine plans only statements that read.',
       permission: 'databases:write',
       params: DatabasePath,
       body: PlanQuery,

@@ -34,7 +34,7 @@ export class Plans {
     const { owned, engines, queries } = this.#deps;
     const about = engines.about((await owned.findLive(principal, databaseId)).engine);
     const { plans } = about;
-    if (plans === undefined) throw invalidField('statement', `${about.title} explains no statements`);
+    if (plans === undefined) throw invalidField('statement', `${about.title} cannot explain statements`);
     const { measure = false, statement: _, command: __, ...more } = input;
     const measured = measure && plans.canMeasure;
     const asked = plans.explain(statementOf(about, input), measured);

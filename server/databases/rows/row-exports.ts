@@ -83,7 +83,10 @@ export class RowExports {
       const { table, language } = found;
       const { type: contentType, head, row: written } = FORMATS[format];
       if (format === 'sql' && language.insertText === undefined)
-        throw invalidField('format', 'sql is not for collections: use jsonl, or a dump of the database');
+        throw invalidField(
+          'format',
+          'sql is not supported for collections: use jsonl, or a dump of the database',
+        );
       const names = head === undefined ? [] : await found.names();
       const about: About = { table, language, names, known: new Set(names) };
       let take: ReturnType<Wanted['open']> | null = null;
@@ -124,7 +127,7 @@ function cellsOf(row: Row, { language: { documents }, names, known }: About): re
   return names.map((name) => cell(Object.hasOwn(document, name) ? documents.textOf(document[name]) : null));
 }
 
-/** Not by an object, which would move columns with a number as name to the front. */
+/** Not built as an object, which would move columns with numeric names to the front. */
 function jsonLine(row: Row, { table: { columns }, language }: About): string {
   if (language.documents !== undefined) return `${JSON.stringify(row[0])}\n`;
   const fields = columns.map(({ name }, at) => `${JSON.stringify(name)}:${JSON.stringify(row[at] ?? null)}`);

@@ -31,7 +31,10 @@ export const ROWS_LIMIT = 100;
 export const RowsQuery = namedObject('DatabaseRowsQuery', {
   ...TableFields,
   filter: Type.Optional(
-    Type.Array(Filter, { maxItems: MAX_FILTERS, description: 'Rows for which all of these hold' }),
+    Type.Array(Filter, {
+      maxItems: MAX_FILTERS,
+      description: 'Only rows that match all of these conditions',
+    }),
   ),
   match: Type.Optional(
     Type.Object(
@@ -111,7 +114,7 @@ export const Rows = namedObject('DatabaseRows', {
     description: 'Whether rows are missing at the end because of their size; repeat with a higher `skip`',
   }),
   next: Type.Union([Type.Array(Type.Unknown()), Type.Null()], {
-    description: 'For `after`; null: no rows follow, or pages of this table and order are by `skip`',
+    description: 'Value for `after`; null: no rows follow, or this table and order need `skip`',
   }),
   total: Type.Union([Type.Integer(), Type.Null()], {
     description: 'Number of rows that match the filter; null: not requested, or counting takes too long',
@@ -129,7 +132,7 @@ const Change = namedObject('DatabaseRowChange', {
   values: Type.Optional({
     ...Values,
     description:
-      'New values by column, for insert and update; others of an insert get their default. Of a collection: the ' +
+      'New values by column, for insert and update; other columns of an insert get their defaults. For a collection: the ' +
       'whole document',
   }),
   old: Type.Optional({

@@ -95,7 +95,7 @@ export class Rows {
     };
   }
 
-  /** The following rows of a page by key that its statement alone did not find. */
+  /** The rest of a page in key order, which its first statement did not find. */
   async #further(
     run: (one: RowStatement, maxBytes: number) => Promise<QueryResponse>,
     { language, table, ask }: { language: RowLanguage; table: Table; ask: RowsAsk },
@@ -195,7 +195,7 @@ export class Rows {
     const row = await owned.findLive(principal, databaseId);
     const about = engines.about(row.engine);
     if (!hasRows(about))
-      throw invalidField('table', `rows of ${about.title} are read and changed by its own statements`);
+      throw invalidField('table', `rows of ${about.title} can only be read and changed with statements`);
     const tables = (await queries.tables(principal, databaseId, signal)).toJSON();
     const table = tables.find((one) => one.name === name && (schema === undefined || one.schema === schema));
     return { about, table };

@@ -138,8 +138,7 @@ export class SharedServer {
     const [there, here] = [await from.counts(database), await to.counts(database)];
     for (const [table, rows] of there) {
       const found = here.get(table) ?? 'no such table';
-      if (found !== rows)
-        throw new Error(`the table ${table} has ${rows} rows, and ${found} where it moved to`);
+      if (found !== rows) throw new Error(`the table ${table} has ${rows} rows, but ${found} after the move`);
     }
     await to.setVerifier(database, await from.verifierOf(database));
     await to.restrict(database, access);

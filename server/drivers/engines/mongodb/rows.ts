@@ -210,7 +210,7 @@ function termOf({ column, operator, value }: RowFilter): RowValues {
   if (operator !== 'contains' && operator !== 'starts_with')
     return { [column]: { [COMPARED[operator]]: value } };
   if (typeof value !== 'string' || value === '')
-    throw invalidField('filter', `${operator} needs a text of at least one character`);
+    throw invalidField('filter', `${operator} needs at least one character of text`);
   const text = value.replaceAll(/[\\^$.*+?()[\]{}|/-]/g, String.raw`\$&`);
   return { [column]: { $regex: operator === 'contains' ? text : `^${text}`, $options: 'i' } };
 }

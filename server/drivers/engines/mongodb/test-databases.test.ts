@@ -1,4 +1,4 @@
-/** Databases that frameworks make for their tests, beside the one that they were given. */
+/** Databases that frameworks create for their tests, beside the given one. */
 import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -81,7 +81,7 @@ describe('databases for tests in MongoDB', () => {
     for (const name of ['shop', 'd_aaaaaaaaaaaaaaaa', 'latest'])
       await assert.rejects(client.db(name).collection('t').insertOne({}), {
         code: 13,
-        message: /not authorized on .* databases for tests alone, named test…, …_test… or …_shadow…/,
+        message: /not authorized on .* only test databases are allowed, named test…, …_test… or …_shadow…/,
       });
     await assert.rejects(client.db('admin').collection('t').findOne(), {
       code: 13,
@@ -203,7 +203,7 @@ describe('databases for tests in MongoDB', () => {
     assert.equal(await there.db('test_kept').collection('t').countDocuments(), 2);
     assert.ok(await there.db('test_kept').collection('t').indexExists('kept'));
     await there.db('test_kept').collection<Numbered>('t').insertOne({ _id: 3 });
-    // A load leaves what is there.
+    // A load keeps the existing ones.
     await load(copy, await dump(own));
     assert.equal(await there.db('test_kept').collection('t').countDocuments(), 3);
     assert.equal(await there.db().collection('own').countDocuments(), 1);

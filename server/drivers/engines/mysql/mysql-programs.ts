@@ -112,8 +112,8 @@ function withServer({ root, ...clients }: MysqlClientPrograms & { readonly root:
 function whyNone(series: string | null): NoPrograms {
   if (series !== null) {
     return {
-      reason: `the data is of MariaDB ${series}, which is no longer installed`,
-      fix: `install MariaDB ${series} again, or copy build/programs of the Cloudlet that made the data`,
+      reason: `the data was created by MariaDB ${series}, which is no longer installed`,
+      fix: `install MariaDB ${series} again, or copy build/programs from the Cloudlet that created the data`,
     };
   }
   const why = whyNoPrograms(NAME);

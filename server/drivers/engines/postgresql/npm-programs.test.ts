@@ -1,4 +1,4 @@
-/** PostgreSQL as npm has it, which the set-up takes where there is no other: a server without its clients. */
+/** PostgreSQL from npm, which the set-up takes if there is no other: a server without its clients. */
 import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -19,7 +19,7 @@ const NOBODY_LEAVES = new AbortController().signal;
 const ofNpm = (major: number | null, host: readonly string[] = []) =>
   findPrograms(major, { unpacked: FOLDER, host });
 
-/** A folder of programs as a host has them, which know their version only. */
+/** A folder of programs as on a host, which only report their version. */
 function hostPrograms(parent: string, version: string): string {
   const bin = join(parent, version);
   mkdirSync(bin);
@@ -42,7 +42,10 @@ test('programs of the host go before those of npm, unless the data are of anothe
   assert.deepEqual(await versionFor(null, host.slice(1)), ['18.4', false], '15.2 is too old');
   assert.deepEqual(await versionFor(18), ['18.4', false]);
   assert.deepEqual(await versionFor(18, [hostPrograms(parent, '18.1')]), ['18.1', true]);
-  assert.match(String(await versionFor(16)), /the data is of PostgreSQL 16, which is no longer installed/);
+  assert.match(
+    String(await versionFor(16)),
+    /the data was created by PostgreSQL 16, which is no longer installed/,
+  );
 });
 
 test('a database is made, used, restarted, limited and removed; what needs clients is refused', {
@@ -57,7 +60,7 @@ test('a database is made, used, restarted, limited and removed; what needs clien
   const database = newDatabase();
   await engine.provision(database, SECRET);
   const first = await connect(engine, database, SECRET);
-  // Each that is offered can be had: its libraries are there.
+  // Every offered extension can be created: its libraries are present.
   for (const name of extensions) await first.query(`CREATE EXTENSION IF NOT EXISTS "${name}" CASCADE`);
   assert.ok(extensions.includes('pgcrypto') && !extensions.includes('plperl'));
   await first.query('CREATE TABLE notes AS SELECT uuid_generate_v4() AS id');

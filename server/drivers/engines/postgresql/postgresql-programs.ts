@@ -165,8 +165,8 @@ function whyNone(major: number | null, hosts: readonly PostgresqlPrograms[]): No
   const [old] = hosts;
   if (major !== null && old === undefined) {
     return {
-      reason: `the data is of PostgreSQL ${major}, which is no longer installed`,
-      fix: `install PostgreSQL ${major} again, or copy build/programs of the Cloudlet that made the data`,
+      reason: `the data was created by PostgreSQL ${major}, which is no longer installed`,
+      fix: `install PostgreSQL ${major} again, or copy build/programs from the Cloudlet that created the data`,
     };
   }
   if (why.preparing !== undefined) return why;

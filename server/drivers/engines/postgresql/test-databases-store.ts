@@ -107,7 +107,7 @@ export async function freeName(client: ClientBase, name: string, of: Roles): Pro
   const { rows } = await client.query('SELECT datname FROM pg_database');
   const taken = new Set(rows.map(({ datname }) => String(datname)));
   const { length } = await testDatabases(client);
-  if (length >= MOST_TEST_DATABASES) throw new Error(`there are ${length} for tests on the server`);
+  if (length >= MOST_TEST_DATABASES) throw new Error(`there are ${length} test databases on the server`);
   const copies = Array.from({ length: COPIES }, (_, i) => `${name}_copy${i === 0 ? '' : i + 1}`);
   return [name, ...copies].find((one) => !taken.has(one)) ?? null;
 }

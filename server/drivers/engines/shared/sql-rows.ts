@@ -43,7 +43,7 @@ export interface SqlRowDialect {
   same(named: Named, value: unknown, bind: Bind): string;
   /** Same as above, for a column of the key, by its index. */
   sameKey(named: Named, value: unknown, bind: Bind): string;
-  /** A comparison with a value that somebody typed. */
+  /** A comparison with a value that a user typed. */
   compare(named: Named, comparison: Comparison): string;
   /** Whether the text of the column has that text in it, or begins with it, in any case of letters. */
   contains(named: Named, value: string, bind: Bind): string;
@@ -271,7 +271,7 @@ function assertOfTables(ask: Pick<RowsAsk, 'match' | 'after'>): void {
 function textIn(value: unknown, operator: string): string {
   const isText = ['string', 'number', 'boolean'].includes(typeof value);
   if (isText && value !== '') return String(value);
-  const need = `${operator} needs a text of at least one character, or a number; without the condition all rows are found`;
+  const need = `${operator} needs at least one character of text, or a number; without the condition all rows are found`;
   throw invalidField('filter', need);
 }
 
@@ -302,8 +302,7 @@ const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$
 /** Engines store what they can read of it, or NULL. Throws for bytes that are not base64. */
 function assertBytes(values: RowValues, field: string): void {
   const wrong = Object.entries(values).find(([, value]) => isBytes(value) && !BASE64.test(value.base64));
-  if (wrong !== undefined)
-    throw invalidField(field, `${wrong[0]}: the bytes are not base64, with its padding`);
+  if (wrong !== undefined) throw invalidField(field, `${wrong[0]}: the bytes are not padded base64`);
 }
 
 /** The bytes of a value as base64, for engines that decode it themselves. Throws for other values. */

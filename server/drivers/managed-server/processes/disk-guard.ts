@@ -165,7 +165,7 @@ export class DiskGuard {
       this.#from.set(server, hasGrown ? server.bytes : Math.min(from, server.bytes));
       if (!hasGrown) continue;
       if (this.#isOut) await server.endFor(TOO_MUCH);
-      else if (this.#growers.has(server)) await server.endFor(`${GROWER.why}, and they grew on`);
+      else if (this.#growers.has(server)) await server.endFor(`${GROWER.why}, and they kept growing`);
       this.#growers.add(server);
     }
   }

@@ -114,7 +114,7 @@ function ownOf({ collections }: ArchiveContents): FoundCollection[] {
 
 /** A database's user has no rights to other databases. A restore from a dump has no caller to inform. */
 function leaveTestsOut({ collections }: ArchiveContents, leftOut: LoadHow['leftOut']): void {
-  const reason = 'databases for tests are not made on a MongoDB server of the operator';
+  const reason = "test databases are not created on an operator's MongoDB server";
   for (const name of new Set(collections.flatMap(({ beside }) => beside ?? [])))
     leftOut?.add({ line: null, text: `database ${name}`, reason });
 }

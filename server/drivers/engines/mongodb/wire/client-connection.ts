@@ -237,7 +237,7 @@ function notAuthorized(own: string, database: string, name: string): CommandErro
   const hint =
     database === 'admin' || database === 'config' || database === 'local'
       ? ''
-      : `: beside ${own} there are databases for tests alone, named test…, …_test… or …_shadow…`;
+      : `: besides ${own}, only test databases are allowed, named test…, …_test… or …_shadow…`;
   return new CommandError('Unauthorized', `not authorized on ${database} to execute command ${name}${hint}`);
 }
 

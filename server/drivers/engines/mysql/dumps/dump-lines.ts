@@ -1,9 +1,9 @@
 /**
  * Changes dumps in SQL line by line, out of MariaDB and into it. mariadb-dump writes every row in lines
  * of its own without a raw line break, so what is altered is never data:
- *   - who made a view, trigger or routine (DEFINER): it is whoever loads it;
+ *   - who made a view, trigger or routine (DEFINER): replaced by the user who loads the dump;
  *   - the line that puts a client into its sandbox, which not every client knows; ours gets an option;
- *   - the name of the database in views, for it will have another one.
+ *   - the name of the database in views, because the database will have another name.
  */
 import { Transform, type TransformCallback } from 'node:stream';
 import { LoadFailed } from '../../../../databases/engine.ts';
@@ -138,7 +138,7 @@ export class DumpLines extends Transform {
     if (!this.#isEmpty || !this.#isLoad) return line;
     this.#isEmpty = false;
     const text = withoutMark(line);
-    if (text.includes(0)) throw new LoadFailed('The file is not SQL: it has bytes that are 0');
+    if (text.includes(0)) throw new LoadFailed('The file is not SQL: it contains NUL bytes');
     if (this.#one !== null) this.push('START TRANSACTION; ');
     return text;
   }

@@ -1,5 +1,8 @@
-/** Dumps that programs elsewhere made: what this server or tenant cannot have is left out, and told. */
-// A process of its own: it starts servers.
+/**
+ * Dumps made by programs elsewhere: statements that this server or tenant cannot run are skipped and
+ * reported.
+ */
+// Its own process: it starts servers.
 import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
 import { after, before, describe, test } from 'node:test';
@@ -12,7 +15,7 @@ import { newDatabase } from '../../../../testing/new-database.ts';
 const SECRET = 'aaaaaaaaaaaaaaaaaaaaaaaa';
 const { signal } = new AbortController();
 
-/** Lines of mysqldump 8.0.36 with --databases, --routines and --set-gtid-purged, and those that are told. */
+/** Lines of mysqldump 8.0.36 with --databases, --routines and --set-gtid-purged, and the reported ones. */
 const FOREIGN = `mysqldump: [Warning] Using a password on the command line interface can be insecure.
 -- MySQL dump 10.13  Distrib 8.0.36, for Linux (x86_64)
 --
@@ -159,7 +162,7 @@ describe('a load into MariaDB', { skip: noMysql }, () => {
     assert.deepEqual(await rows('SELECT sum(a) AS n FROM t'), [{ n: '20001' }]);
     for (const text of ['\n-- nothing\n# more\n/* at all */\n', ' '.repeat(300_000), '/* never ended'])
       await assert.rejects(load(text), /empty: it has no statement/);
-    await assert.rejects(load(Buffer.alloc(5000)), /not SQL: it has bytes that are 0/);
+    await assert.rejects(load(Buffer.alloc(5000)), /not SQL: it contains NUL bytes/);
     await assert.rejects(load(Buffer.alloc(500_000), { pieceBytes: 400_000 }), /not SQL/);
     assert.deepEqual(await rows('SELECT sum(a) AS n FROM t'), [{ n: '20001' }]);
   });
@@ -212,7 +215,7 @@ INSERT INTO \`t\` (\`id\`,\`n\`) VALUES (0x00112233445566778899AABBCCDDEEFF,7);
 /*!50001 VIEW \`v\` AS select bin_to_uuid(\`t\`.\`id\`) AS \`bin_to_uuid(t.id)\` from \`t\` */;
 ANALYZE TABLE \`t\` UPDATE HISTOGRAM ON \`n\` WITH 100 BUCKETS;
 `;
-    // With its head, and as \`--compact\` begins.
+    // With its header, and as \`--compact\` begins.
     for (const begin of [
       FOREIGN.slice(0, FOREIGN.indexOf('SET @MYSQLDUMP')),
       '/*!50503 SET NAMES utf8mb4 */;\n',

@@ -14,7 +14,7 @@ const OF_EXPRESSION = new RegExp(`^ {2}(?:UNIQUE )?KEY ${NAME} \\((?:${NAME}(?:\
 const OPTIONS: readonly (readonly [RegExp, string])[] = [
   [/ COMPRESSION='\w*'/, 'MariaDB compresses tables in another way'],
   [/ SECONDARY_ENGINE=\w+/, 'MariaDB has no secondary engines'],
-  [/(?<!\/\*!\d{5}) AUTOEXTEND_SIZE=\w+/, 'files of tables grow in steps of their own'],
+  [/(?<!\/\*!\d{5}) AUTOEXTEND_SIZE=\w+/, 'the server decides how files of tables grow'],
 ];
 const PARSER = / \/\*!50100 WITH PARSER `\w+` \*\/ ?/;
 
@@ -61,7 +61,7 @@ export class TableLines {
     this.#needsComma = comma !== '';
     const parser = element.startsWith('  FULLTEXT KEY ') ? PARSER.exec(element)?.[0] : undefined;
     if (parser === undefined) return before + element + end;
-    tell(parser.trim(), 'MariaDB has no such parser: words are found, not parts of them');
+    tell(parser.trim(), 'MariaDB has no such parser: only whole words are found');
     return before + element.replace(PARSER, '') + end;
   }
 

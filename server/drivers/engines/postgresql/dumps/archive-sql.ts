@@ -143,7 +143,7 @@ export class StreamedData implements ArchiveData {
     if (found !== kind || block !== id) {
       const name = Buffer.from(tag, 'latin1').toString();
       throw damaged(
-        `the data of ${name} are not where they should be; \`pg_restore -f dump.sql FILE\` may find them`,
+        `the data of ${name} is not at its recorded position; \`pg_restore -f dump.sql FILE\` may find it`,
       );
     }
   }

@@ -13,8 +13,7 @@ const HEAD_BYTES = 512;
 const TAIL_BYTES = 1024;
 /** The first statement of every dump of pg_dump, preceded by comments. */
 const FIRST_STATEMENT = Buffer.from('\nSET statement_timeout');
-const NO_TEXT =
-  'The file is neither SQL nor an archive of pg_dump, or it is damaged: it has bytes that are 0';
+const NO_TEXT = 'The file is neither SQL nor an archive of pg_dump, or it is damaged: it contains NUL bytes';
 const RESTRICT = /^\\(?:un)?restrict\b/;
 const CONNECT = /^\\c(?:onnect)?\s+([\s\S]*)$/;
 const TEMPLATE = /^template[01]$/;

@@ -1,5 +1,8 @@
-/** Dumps that programs elsewhere made: what this server or tenant cannot have is left out, and told. */
-// A process of its own: it starts servers.
+/**
+ * Dumps made by programs elsewhere: statements that this server or tenant cannot run are skipped and
+ * reported.
+ */
+// Its own process: it starts servers.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -28,7 +31,7 @@ const { signal } = new AbortController();
 const BEGIN = '--\n-- PostgreSQL database dump\n--\n\n';
 const END = '\n--\n-- PostgreSQL database dump complete\n--\n\n';
 
-/** Statements of pg_dump 18.1 for a small database of somebody else's, and each line that is left out. */
+/** Statements of pg_dump 18.1 for a small foreign database, and each skipped line. */
 const FOREIGN: readonly (readonly [string, boolean])[] = [
   ['\\restrict zJEQcgWWGX45n1mFeKxMKPbDoWvsGQKqDwQYkqa6xdcvd4UlTSBv1NDYk0ZjyGV', false],
   ['SET statement_timeout = 0;', false],
@@ -104,7 +107,7 @@ describe('a load into PostgreSQL', { skip: noPostgresql }, () => {
     await fixture?.close();
   });
 
-  /** Loads it in pieces; the notes, and the rows of `query` afterwards. */
+  /** Loads it in pieces; returns the notes, and the rows of `query` afterwards. */
   async function load(dump: string | Buffer, { isStrict = false, pieceBytes = 1000 } = {}): Promise<LeftOut> {
     const all = Buffer.from(dump);
     const leftOut = new LeftOut();
@@ -168,11 +171,11 @@ describe('a load into PostgreSQL', { skip: noPostgresql }, () => {
     assert.deepEqual(await goods(), GOODS);
     await assert.rejects(load(FOREIGN_TEXT, { isStrict: true }), /line 7: ERROR: .*transaction_timeout/);
     await assert.rejects(load(FOREIGN_TEXT.slice(0, -40)), /cut off: .*dump complete`.*Make it again/);
-    // Comments are missing where somebody made a dump short; the end of COPY tells then.
+    // Comments are missing in shortened dumps; then the end of COPY decides.
     const bare = 'CREATE TABLE t (a int);\nCOPY t (a) FROM stdin;\n1\n2';
     for (const cut of [bare, `${bare}\n`])
       await assert.rejects(load(cut), /cut off: .*`\\\.`.*Make it again/);
-    // Whatever psql would pass over must not replace the database by an empty one.
+    // Text that psql would skip must not replace the database by an empty one.
     for (const [bad, reason] of [
       [Buffer.alloc(5000), /neither SQL nor an archive/],
       [`${FOREIGN_TEXT}\0`, /neither SQL nor an archive/],
@@ -235,7 +238,7 @@ describe('a load into PostgreSQL', { skip: noPostgresql }, () => {
       ],
       [
         'CREATE TABLE public.child (\n    CONSTRAINT n NOT NULL t,\n    NOT NULL x NO INHERIT\n)\nINHERITS (public.made);',
-        /NOT NULL is of a column/,
+        /NOT NULL constraint belongs to a column/,
       ],
       ['ALTER TABLE public.made\n    ADD CONSTRAINT t_there NOT NULL t;', /has no name/],
       ['ALTER TABLE ONLY public.made\n    ADD CONSTRAINT later NOT NULL half NOT VALID;', /checked at once/],
@@ -243,8 +246,8 @@ describe('a load into PostgreSQL', { skip: noPostgresql }, () => {
         'ALTER TABLE ONLY public.made\n    ADD CONSTRAINT f FOREIGN KEY (x) REFERENCES public.made(twice) NOT ENFORCED;',
         /always enforced/,
       ],
-      ['GRANT SELECT,MAINTAIN,UPDATE ON TABLE public.made TO PUBLIC;', /no right MAINTAIN/],
-      ['GRANT MAINTAIN ON TABLE public.child TO PUBLIC;', /no right MAINTAIN/],
+      ['GRANT SELECT,MAINTAIN,UPDATE ON TABLE public.made TO PUBLIC;', /no MAINTAIN privilege/],
+      ['GRANT MAINTAIN ON TABLE public.child TO PUBLIC;', /no MAINTAIN privilege/],
       [
         "CREATE TABLE public.keyed (\n    id uuid DEFAULT uuidv7() NOT NULL,\n    t text DEFAULT 'uuidv7()'::text\n);",
         /no uuidv7\(\): new rows get random ones/,
@@ -339,7 +342,7 @@ describe('a load into PostgreSQL', { skip: noPostgresql }, () => {
       if (reason === null) assert.equal(found, null, sql);
       else assert.match(found?.reason ?? '', reason, sql);
     }
-    // Its rows would get lost.
+    // Its rows would be lost.
     const table = 'CREATE TABLE public.t (g public.box_t);';
     await assert.rejects(
       load(`${BEGIN}CREATE TYPE public.box_t;\n${table}${END}`),

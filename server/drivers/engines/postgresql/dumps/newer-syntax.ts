@@ -22,7 +22,7 @@ const MAINTAINS = /^(?:GRANT|REVOKE)\s[^']*?\bMAINTAIN\b[^']*?\sON\s/i;
 
 const NO_VIRTUAL = 'generated columns are stored';
 const NO_UUID = 'there is no uuidv7(): new rows get random ones by gen_random_uuid()';
-const NO_NAMES = 'NOT NULL is of a column, and has no name';
+const NO_NAMES = 'a NOT NULL constraint belongs to a column, and has no name';
 const NO_UNCHECKED = 'constraints are always enforced';
 
 /** The statement for a server of that version; null: unchanged. */
@@ -38,7 +38,7 @@ export function olderForm(statement: string, version: string): Refused | null {
 function withoutMaintain(text: string): Refused | null {
   if (!MAINTAINS.test(text)) return null;
   const instead = text.replace(/\bMAINTAIN\s*,\s*|\s*,\s*MAINTAIN\b/i, '');
-  const reason = 'there is no right MAINTAIN';
+  const reason = 'there is no MAINTAIN privilege';
   return instead === text ? { reason } : { reason, instead };
 }
 
@@ -48,7 +48,10 @@ function ofLibrary(text: string): Refused | null {
   if (!/\bprovider\s*=\s*'?builtin\b/i.test(options)) return null;
   const locale = /\blocale\s*=\s*'C'/i.test(options) ? 'C' : 'C.UTF-8';
   const instead = `${head}(provider = libc, locale = '${locale}');`;
-  return { instead, reason: `collations have no provider builtin: it is ${locale} of the C library` };
+  return {
+    instead,
+    reason: `there is no builtin provider of collations: ${locale} of the C library is used`,
+  };
 }
 
 function ofTable(text: string): Refused | null {
