@@ -43,7 +43,7 @@ interface Shape {
   readonly unsent?: Readonly<Members>;
 }
 
-/** Conditions of a batch are the only messages that hold their own kind. */
+/** Conditions of a batch are the only messages that contain messages of their own type. */
 const MAX_DEPTH = 200;
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
@@ -71,7 +71,7 @@ function readShape(
     else if (field.wire === wire) field.read(reader, message, depth);
     else throw new Error(`field ${number} has another type`);
   }
-  if (reader.pos > end) throw new Error('a message is longer than its length');
+  if (reader.pos > end) throw new Error('a message is longer than its announced length');
   return message;
 }
 

@@ -17,11 +17,11 @@ const STRING = 2;
 export function scanCommand(document: Buffer): CommandScan {
   const end = document.length - 1;
   if (end < 4 || document.readInt32LE(0) !== document.length || document[end] !== 0)
-    throw new Malformed('a command that is no document');
+    throw new Malformed('a command that is not a document');
   let [name, database]: [string | null, string | null] = [null, null];
   let at = 4;
   for (let fields = 0; at < end; fields++) {
-    if (fields === MAX_FIELDS) throw new Malformed('a command with too many fields');
+    if (fields === MAX_FIELDS) throw new Malformed('a command that has too many fields');
     const type = document[at] as number;
     const field = textAt(document, at + 1);
     const valueAt = field.next;
@@ -36,7 +36,7 @@ export function scanCommand(document: Buffer): CommandScan {
 
 function textAt(document: Buffer, at: number): { readonly text: string; readonly next: number } {
   const end = document.indexOf(0, at);
-  if (end === -1 || end - at > MAX_NAME_BYTES) throw new Malformed('a name that does not end');
+  if (end === -1 || end - at > MAX_NAME_BYTES) throw new Malformed('a field name without an end');
   return { text: document.toString('utf8', at, end), next: end + 1 };
 }
 

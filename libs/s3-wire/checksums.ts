@@ -128,7 +128,7 @@ function algorithmNamed(name: string, header: string): ChecksumAlgorithm {
 function algorithmOf(header: string): ChecksumAlgorithm {
   const algorithm = IN_HEADERS.find((each) => checksumHeader(each) === header);
   if (algorithm !== undefined) return algorithm;
-  throw new S3Error('InvalidRequest', `The algorithm of ${header} is not known here`);
+  throw new S3Error('InvalidRequest', `The algorithm of ${header} is not supported`);
 }
 
 function readType(text: string | undefined, algorithm: ChecksumAlgorithm | null): ChecksumType | null {

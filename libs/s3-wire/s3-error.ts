@@ -21,7 +21,7 @@ export const S3_ERRORS = {
   ExpiredToken: { status: 400, message: 'The provided token has expired' },
   IllegalLocationConstraintException: {
     status: 400,
-    message: 'The location constraint is not possible here',
+    message: 'The location constraint is not supported here',
   },
   IllegalVersioningConfigurationException: { status: 400, message: 'The versioning state is not valid' },
   IncompleteBody: { status: 400, message: 'The request body is not complete, or not as long as announced' },
@@ -95,7 +95,7 @@ export const S3_ERRORS = {
   NoSuchWebsiteConfiguration: { status: 404, message: 'The bucket has no website configuration' },
   NotImplemented: {
     status: 501,
-    message: 'A header or parameter you provided implies what is not offered here',
+    message: 'A header or parameter you provided implies functionality that is not supported',
   },
   NotModified: { status: 304, message: 'Not Modified' },
   ObjectLockConfigurationNotFoundError: {
@@ -124,7 +124,7 @@ export const S3_ERRORS = {
     message: 'The signature you provided does not match: check your secret key and how you sign',
   },
   SlowDown: { status: 503, message: 'Please reduce your request rate' },
-  TooManyBuckets: { status: 400, message: 'You have as many buckets as you may have' },
+  TooManyBuckets: { status: 400, message: 'You have reached the maximum number of buckets' },
   UnexpectedContent: { status: 400, message: 'This request contains unsupported content' },
   UnresolvableGrantByEmailAddress: {
     status: 400,

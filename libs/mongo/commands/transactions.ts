@@ -141,7 +141,7 @@ export class Transactions {
     if (open >= MAX_OPEN)
       throw new CommandError(
         'TemporarilyUnavailable',
-        `A database has at most ${MAX_OPEN} transactions under way. Try again when others have ended`,
+        `A database has at most ${MAX_OPEN} open transactions. Try again when others have ended`,
         TRANSIENT,
       );
     const isRetry = before?.hasConflicted ?? false;
@@ -275,7 +275,7 @@ function partOf(command: Document): Part | null {
     if (ENDS.has(name)) throw invalid(`${name} must be run within a transaction`);
     throw new CommandError(
       'IllegalOperation',
-      'Retryable writes are not taken here: only commands with autocommit: false may have a txnNumber',
+      'Retryable writes are not supported: only commands with autocommit: false may have a txnNumber',
     );
   }
   if (autocommit !== false) throw invalid('Specifying autocommit=true is not allowed.');

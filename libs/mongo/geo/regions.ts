@@ -207,7 +207,7 @@ export function nearOf(operators: Document): Near | null {
   const operand = operators[name];
   const isGeometry = isDocument(operand) && '$geometry' in operand;
   if (isGeometry && ('$maxDistance' in operators || '$minDistance' in operators))
-    throw bad(`${name} takes the distances within it when its point is of GeoJSON`);
+    throw bad(`${name} takes the distances inside it if its point is GeoJSON`);
   const point = isGeometry ? operand.$geometry : operand;
   // A third number is the maximum distance.
   const third = Array.isArray(point) ? point[2] : undefined;

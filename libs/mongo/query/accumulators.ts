@@ -127,7 +127,7 @@ const ranked =
         const { input, p, method }: Document = isDocument(value) ? value : {};
         if (!isRead) {
           if (method !== 'approximate')
-            throw new CommandError('BadValue', "the only 'method' there is is 'approximate'");
+            throw new CommandError('BadValue', "the only supported 'method' is 'approximate'");
           if (!isMedian) parts = readParts(p);
           isRead = true;
         }

@@ -57,7 +57,7 @@ export function product(lists: readonly (readonly unknown[])[], most = MAX_KEYS)
   if (count > most)
     throw new CommandError(
       'CannotBuildIndexKeys',
-      `an index may have ${most} keys of one document, not ${count}: index no array so long`,
+      `an index can have at most ${most} keys per document, not ${count}: do not index such a long array`,
     );
   return lists.reduce<unknown[][]>(
     (rows, list) =>

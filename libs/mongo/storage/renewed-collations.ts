@@ -38,7 +38,7 @@ function renewIds(collection: Collection, ids: Index, store: DocumentsStore): vo
   for (const row of store.scan(collection, false)) {
     const key = keyOf([decodeDocument(row.bytes)._id], [], ids.collation);
     if (store.rowNumberOf(collection, ids, { key, except: row.rowNumber }) !== undefined)
-      throw new CommandError('DuplicateKey', `two documents of ${collection.name} have one _id now`);
+      throw new CommandError('DuplicateKey', `two documents of ${collection.name} now have the same _id`);
     store.setKey(collection, row, key);
   }
   store.setOptions(collection, options);

@@ -15,7 +15,7 @@ export function openStoreFile(file: string): DatabaseSync {
   const { user_version: format } = database.prepare('PRAGMA user_version').get() as {
     user_version: number;
   };
-  if (format > FORMAT) throw new Error(`the file is of a newer Cloudlet (format ${format})`);
+  if (format > FORMAT) throw new Error(`the file was written by a newer Cloudlet (format ${format})`);
   database.exec(`PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL;
     PRAGMA journal_size_limit = ${LOG_KEPT_BYTES};
     CREATE TABLE IF NOT EXISTS collections (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE,

@@ -147,5 +147,5 @@ function wholeOf(value: BsonNumber | string): bigint {
   if (typeof value === 'string' && /^[+-]?\d+$/.test(value)) return BigInt(value);
   const number = Math.trunc(typeof value === 'string' ? Number.NaN : plainNumber(value));
   if (Number.isFinite(number)) return BigInt(number);
-  throw new CommandError(241, 'A value that is no whole number in $convert with no onError value');
+  throw new CommandError(241, 'A value that is not a whole number in $convert with no onError value');
 }

@@ -91,7 +91,10 @@ export function wildcardValues(spec: Document, document: Document): [path: strin
     if (!isInWildcard(spec, path)) return;
     found.push([path, value]);
     if (found.length > MAX_KEYS)
-      throw new CommandError('CannotBuildIndexKeys', `an index may have ${MAX_KEYS} keys of one document`);
+      throw new CommandError(
+        'CannotBuildIndexKeys',
+        `an index can have at most ${MAX_KEYS} keys per document`,
+      );
   };
   const visit = (value: unknown, path: string): void => {
     if (Array.isArray(value)) {

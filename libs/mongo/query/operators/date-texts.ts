@@ -2,7 +2,7 @@
 import { CommandError } from '../../command-error.ts';
 import { civil, DAY_MS, fromLocal, weekStart, type Zone, zoneOf } from './time-zones.ts';
 
-function failed(text: string, why = 'it is no date'): CommandError {
+function failed(text: string, why = 'it is not a date'): CommandError {
   return new CommandError('ConversionFailure', `Error parsing date string '${text}': ${why}`);
 }
 
@@ -32,7 +32,7 @@ function inZone(
   { named, zone }: { named?: string | undefined; zone?: Zone | undefined },
 ) {
   if (named !== undefined && zone !== undefined)
-    throw failed(text, 'it has a time zone, and another one was given beside it');
+    throw failed(text, "it has a time zone, but 'timezone' was given too");
   return fromLocal(localMs, named === undefined ? (zone ?? UTC) : zoneOf(named.toUpperCase()));
 }
 
@@ -79,7 +79,7 @@ export function parseWith(text: string, format: string, zone?: Zone): number {
     return `(${READ[token]})`;
   });
   const found = new RegExp(`^${pattern}$`, 's').exec(text);
-  if (found === null) throw failed(text, `it is not as '${format}'`);
+  if (found === null) throw failed(text, `it does not match the format '${format}'`);
   const parts = new Map(names.map((name, i) => [name, found[i + 1] as string]));
   const part = (name: string, otherwise: number) => Number(parts.get(name) ?? otherwise);
   const named = parts.get('z');
