@@ -11,7 +11,7 @@ export const IMAGE_SETTINGS = {
   imageMirror: text(
     'CLOUDLET_IMAGE_MIRROR',
     '',
-    'Base URL of a mirror, `http://mirror.lab/images`, for images downloaded by name: a folder for each host, as `wget -x` makes it; it may lie inside. Empty: from their publishers, over HTTPS; off: no downloads by name',
+    'Base URL of a mirror, `http://mirror.lab/images`, for images downloaded by name: a folder for each host, as `wget -x` makes it; it may be in a private network. Empty: from their publishers, over HTTPS; off: no downloads by name',
     mirrorUrl,
   ),
   imageMaxGb: integer(

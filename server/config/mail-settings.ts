@@ -77,7 +77,7 @@ export const MAIL_SETTINGS = {
   smtpUrl: text(
     'CLOUDLET_SMTP_URL',
     '',
-    `Server that takes the mail of this cloud: \`${EXAMPLE}\` (TLS, port 465) or \`smtp://…\` (STARTTLS, port 587; without TLS on loopback, unless with \`?tls=starttls\`, or with \`?tls=off\`); needs CLOUDLET_MAIL_FROM; empty: no mail is sent`,
+    `SMTP server for the mail of this cloud: \`${EXAMPLE}\` (TLS, port 465) or \`smtp://…\` (STARTTLS, port 587; without TLS on loopback, unless with \`?tls=starttls\`, or with \`?tls=off\`); needs CLOUDLET_MAIL_FROM; empty: no mail is sent`,
     checked(parseSmtpUrl),
   ),
   mailFrom: text(

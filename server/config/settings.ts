@@ -77,7 +77,7 @@ export const SETTINGS = {
     256,
     32,
     1024 * 1024,
-    'Maximum memory for the parts of uploads on their way to S3, MiB: 8 per part, of which a fast upload has three; beyond, uploads wait',
+    'Maximum memory for upload parts in transit to S3, MiB: 8 per part, and a fast upload has three; beyond this, uploads wait',
   ),
   publicUrl: text(
     'CLOUDLET_PUBLIC_URL',
@@ -154,7 +154,7 @@ export const SETTINGS = {
     100_000,
     1,
     1e9,
-    'Maximum stored responses under an Idempotency-Key, and operations, per account; beyond, or beyond 64 MiB, the oldest are deleted before their 24 hours are over',
+    'Maximum responses stored for an Idempotency-Key, and operations, per account; beyond this, or beyond 64 MiB, the oldest are deleted before their 24 hours are over',
   ),
   registration: REGISTRATION_SETTING,
   registrationsPerWindow: integer(
@@ -184,7 +184,7 @@ export const SETTINGS = {
     4000,
     10,
     1e6,
-    'Maximum open connections on both ports together; beyond, idle ones are closed, or new ones get 503',
+    'Maximum open connections on both ports together; beyond this, idle ones are closed, or new ones get 503',
   ),
   maxConnectionsPerAddress: integer(
     'CLOUDLET_MAX_CONNECTIONS_PER_ADDRESS',
@@ -206,7 +206,7 @@ export const SETTINGS = {
     16_384,
     0,
     16_384,
-    'Maximum size of new objects whose bytes are kept with their metadata; lower it where the database of CLOUDLET_METADATA_URL should stay small',
+    'Maximum size of new objects whose bytes are kept with their metadata; lower it to keep the database of CLOUDLET_METADATA_URL small',
   ),
   maxArchiveFiles: integer(
     'CLOUDLET_MAX_ARCHIVE_FILES',
@@ -227,8 +227,8 @@ export const SETTINGS = {
     900,
     1,
     86_400,
-    'Time after which a response is aborted if its reader takes less than 30 KiB. When connections or memory run short, ' +
-      'readers slow for 2 s are disconnected earlier, starting with the account that has most of them',
+    'Time after which a response is aborted if its client reads less than 30 KiB. When connections or memory run short, ' +
+      'clients slow for 2 s are disconnected earlier, starting with the account that has most of them',
   ),
   unreadResponsesMb: integer(
     'CLOUDLET_UNREAD_RESPONSES_MB',
@@ -311,7 +311,7 @@ export const SETTINGS = {
     0,
     0,
     100,
-    'Percentage of the machine memory, and of a disk that fills, available to all accounts without credits granted by an administrator, each at most a quarter of it; 100: no limit; 0: 100 while only this computer reaches the cloud, else 50',
+    'Percentage of the machine memory, and of a nearly full disk, available to all accounts without credits granted by an administrator, each at most a quarter of that share; 100: no limit; 0: 100 while only this computer reaches the cloud, else 50',
   ),
   vmUidBase: integer(
     'CLOUDLET_VM_UID_BASE',
