@@ -59,7 +59,7 @@ export async function runTestFiles(
 
 type Named = { readonly name: string; readonly nesting: number };
 
-/** One file that runs. */
+/** A running file. */
 class FileRun {
   readonly file: string;
   readonly tally: Tally;
@@ -140,7 +140,7 @@ class ProcessRun {
       signal: deadline.signal,
     });
     this.#listen(stream, tell);
-    for await (const _ of stream); // drains it: the events come in the order of the stream
+    for await (const _ of stream); // drains it: the events arrive in the order of the stream
     clearInterval(look);
     this.#readNote();
     this.#endProcess(tell);

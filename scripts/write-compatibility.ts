@@ -101,7 +101,7 @@ async function mysql(uri: string): Promise<string> {
   const [[version]] = (await run('SELECT VERSION()')) as [[string]];
   const rows = await table(MYSQL, 'MySQL 8.0', { run, clear });
   await connection.end();
-  return `## MySQL: MariaDB ${version.split('-')[0]} beside MySQL 8.0\n\n${rows}\n`;
+  return `## MySQL: MariaDB ${version.split('-')[0]} compared with MySQL 8.0\n\n${rows}\n`;
 }
 
 const list = (names: readonly string[]) =>
@@ -194,10 +194,10 @@ async function libsql(uri: string): Promise<string> {
   const [[version]] = (await run('SELECT sqlite_version()')) as [[string]];
   const rows = await table(LIBSQL, 'libSQL', { run, clear });
   client.close();
-  return `## SQLite ${version}, beside libSQL\n\n${rows}\n`;
+  return `## SQLite ${version}, compared with libSQL\n\n${rows}\n`;
 }
 
-const HEAD = `# What database engines take
+const HEAD = `# Features of the database engines
 
 \`scripts/write-compatibility.ts\` writes this page. It starts a cloud and tests the engines: "here" is the
 result for a user of one database, and "yes" means that everything in the row works. The column of the original

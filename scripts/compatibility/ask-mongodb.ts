@@ -77,7 +77,7 @@ export async function askMongodb(uri: string): Promise<string> {
   const { version } = await db.admin().buildInfo();
   await db.dropDatabase();
   await client.close();
-  return `## MongoDB: the built-in engine ${version} beside MongoDB 7.0
+  return `## MongoDB: the built-in engine ${version} compared with MongoDB 7.0
 
 Each feature was tested with an example. Refused features are listed with their error code.
 
