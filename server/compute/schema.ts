@@ -68,7 +68,7 @@ export const VmPoint = namedObject('VmPoint', {
 export type VmPoint = Static<typeof VmPoint>;
 
 const VmSource = namedObject('VmSource', {
-  vm_id: Type.String({ description: 'A machine of yours, which may be deleted' }),
+  vm_id: Type.String({ description: 'One of your machines, possibly a deleted one' }),
   point_id: Type.String({ description: 'A recovery point of `GET /api/vms/{vm_id}/points`' }),
 });
 

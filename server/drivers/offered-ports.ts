@@ -144,7 +144,7 @@ export class OfferedPorts {
       ALARM,
       `${missing.length} ports of databases or machines, such as ${port}, are open at the host node only: ` +
         'the list of all ports is too long for front nodes',
-      'Choose a smaller CLOUDLET_PUBLISHED_PORTS, whose ports lie side by side, or publish fewer',
+      'Choose a smaller range in CLOUDLET_PUBLISHED_PORTS, so that the ports are adjacent, or publish fewer',
     );
   }
 }

@@ -132,7 +132,7 @@ export class HranaSockets implements Upgrades {
     const ofAddress = [...this.#unauthenticated.values()].filter((each) => each === exchange.address).length;
     if (this.#unauthenticated.size < MAX_UNAUTHENTICATED && ofAddress < MAX_UNAUTHENTICATED_PER_ADDRESS)
       return;
-    throw new AppError('overloaded', 'Too many connections have not logged in yet', { retryAfterSeconds: 2 });
+    throw new AppError('overloaded', 'Too many connections are waiting to log in', { retryAfterSeconds: 2 });
   }
 
   /** Waits for the `hello`; `heard` is called when it arrives. */

@@ -175,7 +175,7 @@ function hintOf({ acceptsLink, acceptsTicket }: Route): string {
   const link = acceptsLink === undefined ? [] : ['a link from GET /api/storage/{id}/cdn-url'];
   const ticket = acceptsTicket === true ? ['a ticket from POST /api/account/tickets'] : [];
   const ways = [...link, ...ticket].join(' or ');
-  return ways === '' ? SEND_KEY : `${SEND_KEY}. A browser, which cannot, takes ${ways}`;
+  return ways === '' ? SEND_KEY : `${SEND_KEY}. A browser cannot do this; use ${ways}`;
 }
 
 function limit(deps: AdmitDeps, route: Route, request: FastifyRequest): void {
@@ -196,7 +196,10 @@ export function assertPermitted(principal: Principal, permission: Permission, hi
   if (permission === 'admin:read')
     throw new AppError('admin_required', "This call needs an administrator's or an auditor's key");
   if (principal.isAuditor && permits({ ...principal, isAuditor: false }, permission))
-    throw new AppError('scope_required', `An auditor changes nothing, and this call needs ${permission}`);
+    throw new AppError(
+      'scope_required',
+      `An auditor cannot change anything, and this call needs ${permission}`,
+    );
   if (permission === 'everything')
     throw new AppError('scope_required', 'This call needs a key with all scopes and no limits to buckets');
   throw new AppError('scope_required', `This key lacks the scope ${permission}`);

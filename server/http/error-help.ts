@@ -233,7 +233,7 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, Help>> = {
     '`GET /api/vms/{vm_id}/snapshots` lists them.',
   ),
   vm_not_stopped: help(
-    'Only a stopped machine can be deleted, resized, copied to a snapshot or put back to one.',
+    'Only a stopped machine can be deleted, resized, copied to a snapshot or restored from one.',
     'Stop the machine first.',
   ),
   vm_invalid_state: help(

@@ -88,7 +88,7 @@ export const ERRORS = {
   image_not_ready: { http: 409, title: 'Image not ready' },
   image_in_use: { http: 409, title: 'Image in use' },
   database_exists: { http: 409, title: 'Database exists' },
-  other_nodes_run: { http: 409, title: 'Other nodes run' },
+  other_nodes_run: { http: 409, title: 'Other nodes are running' },
   no_tunnel: { http: 409, title: 'No tunnel to this database' },
   database_not_ready: { http: 409, title: 'Database not ready' },
   delete_protected: { http: 409, title: 'Protected against deletion' },

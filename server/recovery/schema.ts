@@ -146,9 +146,9 @@ export type Checked = Static<typeof Checked>;
 
 const SAYS: Readonly<Record<(typeof RULES)[number], string>> = {
   last: 'Number of newest points that are kept',
-  hourly: 'Number of hours of which the newest point is kept',
-  daily: 'Number of days of which the newest point is kept',
-  weekly: 'Number of weeks, from Monday, of which the newest point is kept',
+  hourly: 'Number of hours; the newest point of each hour is kept',
+  daily: 'Number of days; the newest point of each day is kept',
+  weekly: 'Number of weeks, from Monday; the newest point of each week is kept',
   monthly: 'Number of months; the newest point of each month is kept',
 };
 const rule = (name: (typeof RULES)[number]) =>
@@ -173,7 +173,7 @@ const every = Type.Enum([...RHYTHMS]);
 const at = Type.String({
   pattern: '^(?:[01][0-9]|2[0-3]):[0-5][0-9]$',
   'x-rule': 'must be a time of day as HH:MM, UTC, such as 03:00',
-  description: '`HH:MM`, UTC; of an hourly schedule only the minutes count',
+  description: '`HH:MM`, UTC; for an hourly schedule, only the minutes count',
   examples: ['03:00'],
 });
 const weekday = Type.Enum([...WEEKDAYS]);

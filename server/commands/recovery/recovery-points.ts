@@ -235,11 +235,11 @@ export async function status(config: Config): Promise<number> {
     if (latest !== null && latest.gaps > 0) {
       const lacks = plural(latest.gaps, 'component');
       console.log(
-        `No recovery point is complete: a restore would take ${latest.point_id}, which lacks ${lacks}`,
+        `No recovery point is complete: a restore would use ${latest.point_id}, which lacks ${lacks}`,
       );
     } else if (latest !== null && latest.created_at !== newest) {
       console.log(
-        `The newest is partial: a restore would take ${latest.point_id} of ${latest.created_at} UTC instead`,
+        `The newest is partial: a restore would use ${latest.point_id} of ${latest.created_at} UTC instead`,
       );
     }
     if (schedule.next_at !== null) console.log(`The next one is due at ${schedule.next_at} UTC`);

@@ -22,8 +22,8 @@ export function changeRoutes({ machineChanges, machineRebuilds }: ChangeRoutesDe
       summary: 'Rename a virtual machine, set its tags, or resize it while it is stopped',
       description:
         'All given members change together. Another instance type or a larger disk needs a stopped virtual machine; a ' +
-        'disk only grows, to at most 1024 GB, and the guest sees it at its next start. The new price counts ' +
-        'from this moment on. With the name, `internal_name` changes.',
+        'disk only grows, to at most 1024 GB, and the guest sees it at its next start. The new price applies ' +
+        'immediately. Renaming also changes `internal_name`.',
       permission: 'compute:write',
       params: VmPath,
       body: VmChange,

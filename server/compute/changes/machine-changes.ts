@@ -67,7 +67,10 @@ export class MachineChanges {
   /** The columns of the wanted size; none when it has that size. */
   async #resized(row: VmRow, { instance_type, disk_gb = row.disk_gb }: VmChange): Promise<Partial<VmRow>> {
     if (disk_gb < row.disk_gb) {
-      throw invalidField('disk_gb', `must be at least ${row.disk_gb}, the present size: a disk only grows`);
+      throw invalidField(
+        'disk_gb',
+        `must be at least ${row.disk_gb}, the current size: a disk can only grow`,
+      );
     }
     if (disk_gb > Math.max(MAX_DISK_GB, row.disk_gb)) {
       throw invalidField('disk_gb', `must be at most ${MAX_DISK_GB}`);

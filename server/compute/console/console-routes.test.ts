@@ -109,7 +109,7 @@ interface Opening {
   readonly vmId?: string;
 }
 
-/** An open console that collects what it shows. */
+/** An open console that collects its output. */
 async function view({ headers = { 'x-api-key': 'owner' }, query = '' }: Opening = {}) {
   const client = new WsClient(`ws://${base}/api/vms/${VM}/console${query}`, { headers });
   const seen = { text: '', code: 0 };
@@ -122,7 +122,7 @@ async function view({ headers = { 'x-api-key': 'owner' }, query = '' }: Opening 
   return { client, seen };
 }
 
-/** The problem that an upgrade is answered with. */
+/** The problem in the response to an upgrade. */
 async function refusal({ headers = {}, query = '', vmId = VM }: Opening) {
   const client = new WsClient(`ws://${base}/api/vms/${vmId}/console${query}`, { headers });
   client.on('error', () => {});
@@ -162,7 +162,7 @@ test('a browser opens it with a ticket, once, and with the address it was given'
   const { url, ticket, expires_at } = await newTicket();
   assert.equal(url, `ws://${base}/api/vms/${VM}/console?ticket=${ticket}`);
   assert.match(expires_at, /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d$/);
-  const browser = new WebSocket(url); // Node's own, which like a browser sends no key
+  const browser = new WebSocket(url); // Node's own client, which sends no key, like a browser
   browser.binaryType = 'arraybuffer';
   await once(browser, 'open');
   browser.send('typed');
@@ -219,7 +219,7 @@ test('a machine that does not run has no console', async () => {
 
 test('requests are counted, and too many are refused', async () => {
   const ask = async () => (await refusal({ headers: { 'x-api-key': 'flood' }, vmId: 'vm-b' }))[0];
-  for (let i = 0; i < 200; i++) assert.equal(await ask(), 404); // one is given back every 3 s
+  for (let i = 0; i < 200; i++) assert.equal(await ask(), 404); // one is returned every 3 s
   for (let i = 0; (await ask()) !== 429; i++) assert.ok(i < 100);
 });
 
@@ -238,7 +238,7 @@ test('without a WebSocket the address says that one is needed', async () => {
   assert.equal((await fetch(url)).status, 401);
 });
 
-/** The first line of the answer, and the code of the problem. */
+/** The status line of the response, and the code of the problem. */
 async function raw(text: string): Promise<[string, string | undefined]> {
   const socket = connect(port, '127.0.0.1');
   socket.on('error', () => {});
@@ -298,7 +298,7 @@ test('a viewer that does not read is closed, and costs the others nothing', asyn
   const slow = await view();
   slow.client.pause();
   const piece = Buffer.alloc(60_000, 'y');
-  // Until the kernel takes no more for it and 1 MiB waits with us.
+  // Until the kernel accepts no more for it and 1 MiB waits in this process.
   for (let i = 0; i < 400; i++) {
     engine.latest.say(piece);
     await sleep(1);

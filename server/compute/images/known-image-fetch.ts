@@ -98,7 +98,7 @@ export class KnownImageFetch {
       if (found.sum === wanted) return found.sha256;
       if (found.keptBytes > 0 && resume) continue;
       if (!found.isWhole)
-        throw new Final('the response ended early, and the server does not go on where it ended');
+        throw new Final('the response ended early, and the server does not support resuming');
       throw wrongSum(known, { found: found.sum, wanted });
     }
   }
@@ -214,7 +214,7 @@ export class KnownImageFetch {
   }
 }
 
-/** The sum in our list is as old as this Cloudlet; those of makers are new. */
+/** The checksum in our list is as old as this Cloudlet; those of publishers are current. */
 function wrongSum(
   { sum, algorithm }: KnownImage,
   of: { readonly found: string; readonly wanted: string },
@@ -222,8 +222,8 @@ function wrongSum(
   const isOurs = 'pinned' in sum;
   const whose = isOurs ? 'in the list of this Cloudlet' : 'as its publisher says';
   const more = isOurs
-    ? 'if the maker has replaced the file, use a newer Cloudlet, or add the image by URL with its sum'
-    : 'if the maker is replacing the file just now, fetch it again later';
+    ? 'if the publisher has replaced the file, use a newer Cloudlet, or add the image by URL with its checksum'
+    : 'if the publisher is just replacing the file, fetch it again later';
   return new Final(
     `the image has the ${algorithm.toUpperCase()} ${of.found}, not ${of.wanted} ${whose}; ${more}`,
   );
@@ -234,8 +234,8 @@ function gone(
   { status, hasMirror }: { readonly status: number; readonly hasMirror: boolean },
 ): Final {
   const more = hasMirror
-    ? 'the mirror needs it'
-    : 'the maker may have moved it: use a newer Cloudlet, or add the image by URL';
+    ? 'the mirror must contain it'
+    : 'the publisher may have moved it: use a newer Cloudlet, or add the image by URL';
   return new Final(`the server answered ${status} for ${url}; ${more}`);
 }
 

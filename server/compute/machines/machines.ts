@@ -189,7 +189,7 @@ export class Machines {
       );
     for (const [index, name] of names.entries()) {
       const isKnown = (await this.#deps.services.find(principal.accountId, name)) !== null;
-      if (!isKnown) throw invalidField(`databases.${index}`, 'must be the name of a database of yours');
+      if (!isKnown) throw invalidField(`databases.${index}`, 'must be the name of one of your databases');
     }
   }
 

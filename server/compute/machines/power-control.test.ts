@@ -30,7 +30,7 @@ async function reached(state: string): Promise<void> {
   while ((await read()).state !== state) await new Promise((resolve) => setImmediate(resolve));
 }
 
-/** Lets a scripted call wait until it is told to go on; `entered` resolves when it has come. */
+/** Lets a scripted call wait for a release; `entered` resolves once the call has begun. */
 function gate() {
   const way = Promise.withResolvers<void>();
   const entered = Promise.withResolvers<void>();
@@ -43,7 +43,7 @@ function gate() {
 
 test('a machine that ran before and has lost its disk is an error, until the disk is back', async () => {
   fixture.engine.guests.delete(vmId);
-  await cloud.power.start(ann, vmId); // made by the first start: the engine was not there before
+  await cloud.power.start(ann, vmId); // created by the first start: the engine was not there before
   await cloud.power.stop(ann, vmId);
   const guest = fixture.engine.guests.get(vmId);
   assert.ok(guest);
@@ -209,7 +209,7 @@ test('a guest that ends before its start is stored is not left as running', asyn
   const starting = cloud.power.start(ann, vmId);
   await entered;
   open();
-  // The engine has started it, and the commit that says so, which needs another turn, is still to come.
+  // The engine has started it; the commit that records this, in another turn, is still to come.
   while (!fixture.engine.running().includes(vmId)) await Promise.resolve();
   cloud.scripted.end(vmId, 'crashed');
   await starting;
@@ -258,7 +258,7 @@ test('a deletion whose disk cannot be removed is finished when it is asked for a
     return [];
   };
   await assert.rejects(cloud.deleter.remove({ ...ann, record }, vmId), code('engine_unavailable'));
-  // It is stored with the deletion: who repeats the call after a crash finds it, and no machine.
+  // It is stored with the deletion: a repeated call after a crash finds it, and no machine.
   assert.deepEqual(answers, [{ vm_id: vmId, name: 'web', deleted: true, state: 'deleted' }]);
   const { state, ip_address } = await read();
   assert.deepEqual([state, ip_address], ['deleting', null]);
@@ -287,7 +287,7 @@ test('machines that run share the quota of memory, however many are started at o
   assert.deepEqual(extra, { quota: 'memory_mb', limit: 4096, used: 4096, requested: 1024 });
   await assert.rejects(cloud.power.start(ben, large), code('insufficient_capacity'), 'whoever asks');
   assert.equal((await cloud.machines.describe(ben.principal, large)).state, 'created');
-  // Stopping one frees memory; a host that restarts asks nobody again, a lowered quota takes nothing.
+  // Stopping one frees memory; the restart of a host checks no quota, and a lowered quota stops nothing.
   await cloud.power.stop(ben, started[0] ?? '');
   await fixture.setQuotas(accountId, { memory_mb: 1024 });
   fixture.engine.losePower(started[1]);
@@ -309,9 +309,9 @@ test('accounts without granted credits leave memory for one that has some, howev
   await own.grant(victim.principal.accountId);
   const newVm = async (call: Call) =>
     (await shared.machines.create(call, { name: 'm', instance_type: 't2.medium' })).vm_id;
-  // Half of the 36 GiB is room for four of 4 GiB, and a quarter of that for one.
+  // Half of the 36 GiB is enough for four of 4 GiB, and a quarter of that for one.
   const wanted = await Promise.all(attackers.map(async (call) => ({ call, id: await newVm(call) })));
-  // Alone, with several starts at once, one of them has no more than that.
+  // A single account cannot get more than that, even with several starts at once.
   const [first] = attackers;
   assert.ok(first);
   const many = [await newVm(first), await newVm(first), await newVm(first)];
@@ -381,7 +381,7 @@ test('a machine does not start without a database whose address is unknown for n
   uri = async () => 'postgresql://shop.db.internal/';
   assert.equal((await other.power.start(ann, vm_id)).state, 'running');
   await other.power.stop(ann, vm_id);
-  // The database is gone.
+  // The database is deleted.
   uri = async () => null;
   assert.equal((await other.power.start(ann, vm_id)).state, 'running');
 });

@@ -151,7 +151,7 @@ function changeRoutes({ power, deleter }: VmRoutesDeps): Route[] {
       livesOn: 'host',
       tag: 'compute',
       summary: 'Start a virtual machine',
-      description: 'Responds when the vCPUs run. A virtual machine that is already running is left alone.',
+      description: 'Responds when the vCPUs run. A running virtual machine is not affected.',
       permission: 'compute:write',
       params: VmPath,
       responses: { 200: Vm },
@@ -227,7 +227,7 @@ function pointsRoute({ origins }: VmRoutesDeps): Route {
     summary: 'List the recovery points that a virtual machine can be restored from, newest first',
     description:
       'All usable recovery points since your account was created, also for a machine that you deleted. `POST ' +
-      '/api/vms` with `from` creates a new machine with the disk of one.',
+      '/api/vms` with `from` creates a new machine with a disk from one of them.',
     permission: 'compute:read',
     params: VmPath,
     responses: { 200: Type.Array(VmPoint) },

@@ -54,7 +54,7 @@ export function snapshotRoutes({ snapshots }: SnapshotRoutesDeps): Route[] {
       name: 'restoreVmSnapshot',
       livesOn: 'host',
       tag: 'compute',
-      summary: 'Put the disk of a stopped virtual machine back to a snapshot',
+      summary: 'Restore the disk of a stopped virtual machine from a snapshot',
       description:
         'Later changes to the disk are lost. The instance type stays, and so does the size of the disk.',
       permission: 'compute:write',

@@ -18,7 +18,7 @@ export function sshKeyRoutes({ sshKeys }: SshKeyRoutesDeps): Route[] {
       name: 'addSshKey',
       audit: { detail: ['name'] },
       tag: 'compute',
-      summary: 'Keep an SSH public key under a name, for new virtual machines',
+      summary: 'Store an SSH public key under a name, for new virtual machines',
       description: 'At most 100 for each account. `ssh_key_names` of `POST /api/vms` names them.',
       permission: 'compute:write',
       body: NewSshKey,

@@ -60,7 +60,7 @@ export class SshKeys {
   ): Promise<readonly string[]> {
     const rows = await this.#deps.keyStore.listOf(accountId);
     const kept = new Map(rows.map(({ name, public_key }) => [name, public_key]));
-    const message = 'must be the name of an SSH key of yours';
+    const message = 'must be the name of one of your SSH keys';
     const unknown = names.flatMap((name, index) =>
       kept.has(name) ? [] : [{ field: `ssh_key_names.${index}`, message }],
     );
@@ -74,7 +74,7 @@ function presented({ name, public_key, created_at }: SshKeyRow): SshKey {
 }
 
 function taken(name: string): AppError {
-  return new AppError('ssh_key_exists', `You have an SSH key named ${name} already`, {
+  return new AppError('ssh_key_exists', `You already have an SSH key named ${name}`, {
     hint: 'Delete that key first, or use another name',
   });
 }

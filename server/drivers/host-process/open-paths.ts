@@ -1,6 +1,6 @@
 /**
- * Where the host allows no views, as in a container without CAP_SYS_ADMIN, a process with its own user
- * must find its folder and its program where they are: every directory above them must let it pass.
+ * Where the host allows no views, as in a container without CAP_SYS_ADMIN, a process with its own user uses
+ * the real paths of its folder and its program: it must be able to traverse every directory above them.
  */
 import { chmodSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
@@ -9,8 +9,9 @@ import { AppError } from '../../platform/errors.ts';
 const PASS = 0o001;
 
 /**
- * Lets every user pass, not list, the directories of ours from `ground` down to those paths. Throws
- * `engine_unavailable` when one above, which is not ours to change, lets nobody pass.
+ * Makes Cloudlet's directories from `ground` down to those paths traversable for every user, but not
+ * listable. Throws `engine_unavailable` if a directory above, which Cloudlet must not change, is not
+ * traversable.
  */
 export function openPaths(ground: string, paths: readonly string[]): void {
   const directories = new Set(paths.flatMap(directoriesAbove));
@@ -31,7 +32,7 @@ function directoriesAbove(path: string): string[] {
 function closed(directory: string): AppError {
   return new AppError(
     'engine_unavailable',
-    `Databases run as users of their own, and ${directory} is not traversable by other users (chmod o+x)`,
+    `Databases run as separate users, and ${directory} is not traversable by other users (chmod o+x)`,
     {
       hint:
         'Put Cloudlet and its data directory below directories that every user can enter, such as /opt and /var/lib, ' +

@@ -103,7 +103,10 @@ describe('nodes of one database', { skip: noPostgresql }, () => {
     proxy.unblock();
     await assert.rejects(one.commit([put('after')]));
     await eventually(async () => cutOff.ended.length === 1);
-    assert.match(cutOff.ended[0] as string, /was silent for 10 s, and another node has ended it/);
+    assert.match(
+      cutOff.ended[0] as string,
+      /sent no heartbeat for 10 s, and another node has declared it lost/,
+    );
     assert.equal(await two.get("SELECT 1 FROM settings WHERE name = 'after'"), undefined);
     assert.equal(await two.membership.holds(lease), true);
     proxy.close();
@@ -146,7 +149,7 @@ describe('nodes of one database', { skip: noPostgresql }, () => {
     await eventually(async () => !(await here.holds(lease)));
     await eventually(() => there.holds(lease));
     there.pass(lease);
-    // By its hash, as both have passed it; the other gives it up when it is asked.
+    // Assigned by hash, as computed by both; the other node returns it on request.
     await eventually(async () => !(await there.holds(lease)) && (await here.holds(lease)));
   });
 
@@ -205,7 +208,7 @@ describe('nodes of one database', { skip: noPostgresql }, () => {
         `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = '${name}'`,
       );
       await eventually(async () => (await count()) === 0);
-      // As jobs do, each for its own lease.
+      // As for jobs, with one lease each.
       const leases = Array.from({ length: 20 }, (_, i) => `lease ${round} ${i}`);
       await Promise.all(leases.map((lease) => one.membership.holds(lease).catch(() => false)));
     }

@@ -347,7 +347,7 @@ export class NodeMembers implements Membership {
     await client.end();
     const { name, nodeId } = this.#deps.node;
     this.#deps.onFenced(
-      `This node (${name}, ${nodeId}) was silent for ${SILENT_MS / 1000} s, and another node has ended it`,
+      `This node (${name}, ${nodeId}) sent no heartbeat for ${SILENT_MS / 1000} s, and another node has declared it lost`,
     );
   }
 
@@ -381,11 +381,11 @@ function refusalOf(holder: Holder, node: JoiningNode): StartupError {
   }
   if (holder.node_id === node.nodeId) {
     return new StartupError(
-      `Node ${node.nodeId} runs already ${nameOf(holder)}: this data directory is a copy of the one there; ` +
+      `Node ${node.nodeId} is already running ${nameOf(holder)}: this data directory is a copy of the one there; ` +
         'use an empty directory with the same master.key',
     );
   }
   return new StartupError(
-    `The cluster has a node for machines and databases already, ${nameOf(holder)}: set CLOUDLET_COMPUTE=off here`,
+    `The cluster already has a node for machines and databases, ${nameOf(holder)}: set CLOUDLET_COMPUTE=off here`,
   );
 }

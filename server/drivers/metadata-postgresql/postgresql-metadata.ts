@@ -195,7 +195,8 @@ export class PostgresqlMetadata implements Metadata {
   commit(statements: readonly Statement[]): Promise<StatementResult[]> {
     if (this.#closing !== null) return Promise.reject(closed());
     if (this.#isTakenOver) return Promise.reject(takenOver());
-    if (this.#isAway) return Promise.reject(unreachable(new Error('the outcome of a commit is being asked')));
+    if (this.#isAway)
+      return Promise.reject(unreachable(new Error('the outcome of a commit is being queried')));
     return this.#add(statements);
   }
 
@@ -238,14 +239,14 @@ export class PostgresqlMetadata implements Metadata {
   }
 
   /**
-   * The server takes no writes. By its settings it goes on with reads; a standby in the place of the primary
-   * might answer them with what has changed, so its connections are left.
+   * The server accepts no writes. If only its settings forbid them, reads continue; a standby in place of the
+   * primary might answer with outdated rows, so its connections are closed.
    */
   async #refused(): Promise<void> {
     this.#deps.alarms.raise(
       NO_WRITES,
-      'PostgreSQL, which holds the metadata, takes no writes: it is a standby, or its settings make it read-only',
-      'Let CLOUDLET_METADATA_URL lead to the primary, or end default_transaction_read_only; Cloudlet goes on by itself',
+      'PostgreSQL, which holds the metadata, accepts no writes: it is a standby, or its settings make it read-only',
+      'Point CLOUDLET_METADATA_URL at the primary, or turn off default_transaction_read_only; Cloudlet reconnects automatically',
     );
     const rows = await this.#readers.all('SELECT pg_is_in_recovery() AS is', []).catch(() => []);
     if ((rows[0] as { is: number } | undefined)?.is === 1) this.#cutAll();

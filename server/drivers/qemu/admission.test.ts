@@ -20,7 +20,7 @@ test('what guests that just began have not touched yet is counted, for a while',
     const none = () => undefined;
     const runs = new GuestRuns({ folders: new GuestFolders(root, null), clock, onGone: none, onEnd: none });
     assert.equal(runs.untouchedBytes(2 ** 40), 0);
-    // This very process stands for a guest: it has some memory, and far less than the share.
+    // This process stands in for a guest: it uses some memory, and far less than the share.
     const startTime = readStat(process.pid)?.startTime ?? 0;
     runs.attach(VM, { pid: process.pid, startTime, bootId: '', uuid: '', uid: null });
     const untouched = runs.untouchedBytes(2 ** 40);
@@ -58,7 +58,10 @@ test('what is kept for the host is a share of its memory', () => {
     }
     return assert.fail('it was admitted');
   };
-  assert.match(refusal(960, 375), /375 MiB of 960 MiB are free, 376 MiB are needed; no machine runs: give /);
+  assert.match(
+    refusal(960, 375),
+    /375 MiB of 960 MiB are free, 376 MiB are needed; no machine is running: give /,
+  );
   assert.match(refusal(960, 375, true), /raise the memory limit of its container or service/);
   assert.match(refusal(65_536, 767), /768 MiB are needed/, 'of a large host no more than 512 MiB are kept');
 });

@@ -58,10 +58,10 @@ export function assertMemoryFor({ wantedMb, takenMb, limitMb }: WantedMemory): v
 /**
  * Throws `insufficient_capacity` when the guest would take memory that the host has to keep.
  *
- * The rule: what the host says it can still give, less what guests that boot just now (`starting`, and those
- * that were begun a moment ago) have not touched yet of a first share, must be enough for one more such
- * share and for the host. Their full size is what assertMemoryFor counts. When promises are called in all at
- * once, a guest ends, not Cloudlet (the oom score).
+ * The rule: the available memory of the host, less the part of a first share that booting guests (`starting`,
+ * and those started a moment ago) have not touched yet, must be enough for one more such share and for the
+ * host's reserve. assertMemoryFor() counts their full sizes. If all guests use their memory at once, a guest
+ * is killed and not Cloudlet (OOM score).
  */
 export function admitGuest(
   runs: Pick<GuestRuns, 'untouchedBytes' | 'live'>,
@@ -79,7 +79,7 @@ export function admitGuest(
     'insufficient_capacity',
     `this host has no memory left for another machine: ${figures}`,
     {
-      hint: isEmpty ? `no machine runs: ${moreMemory(memory)}` : 'stop a machine, or try again later',
+      hint: isEmpty ? `no machine is running: ${moreMemory(memory)}` : 'stop a machine, or try again later',
       retryAfterSeconds: 30,
     },
   );

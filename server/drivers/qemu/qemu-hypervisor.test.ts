@@ -62,7 +62,7 @@ describe('QEMU guests', { skip: noQemu }, () => {
       const first = fixture.open();
       const { handle } = await first.start(spec);
       await first.close();
-      // Times of files lag behind Date.now(): by a tick, and by more on a busy host.
+      // File times lag behind Date.now(): by a tick, and by more on a busy host.
       const mark = join(fixture.deps.vmsDirectory, '..', 'mark');
       fs.writeFileSync(mark, '');
       const began = Math.floor(fs.statSync(mark).mtimeMs);
@@ -175,7 +175,7 @@ describe('QEMU guests', { skip: noQemu }, () => {
     assert.equal((await other.inspect(spec.vmId)).running, false, 'a process that began at another time');
     await other.close();
     fs.writeFileSync(file(spec.vmId, RUN), written);
-    // The sockets serve one caller: the one before has let go, as when it was killed.
+    // The sockets serve one caller at a time: the previous one has disconnected, as after a kill.
     await hypervisor.close();
     const third = fixture.open();
     await third.start(spec);
@@ -257,7 +257,7 @@ describe('QEMU guests', { skip: noQemu }, () => {
     assert.equal(await startAs(undefined), newest, 'a record of an older Cloudlet');
     assert.deepEqual([record().machine, notices], [newest, []]);
     assert.equal(await startAs('pc-q35-99.9'), newest);
-    assert.match(notices.join(), /does not know pc-q35-99\.9; it is now pc-q35-/);
+    assert.match(notices.join(), /does not support pc-q35-99\.9; the machine now uses pc-q35-/);
   });
 
   test('a guest that cannot start leaves no process, and says why without a path', async () => {
@@ -275,7 +275,7 @@ describe('QEMU guests', { skip: noQemu }, () => {
     await hypervisor.discard(spec.vmId);
   });
 
-  // Both are long, and neither minds the other.
+  // Both are long, and neither affects the other.
   describe('that do nothing', { concurrency: true }, () => {
     test('a process that hangs is ended by force', async () => {
       const spec = fixture.newSpec();

@@ -20,11 +20,11 @@ interface Fixture {
   readonly clock: FakeClock;
   readonly guard: ConnectionGuard;
   readonly port: number;
-  /** So many seconds go by, and the guard looks once each. */
+  /** Advances the clock by this many seconds, with one check by the guard in each. */
   pass(seconds: number): Promise<void>;
 }
 
-/** The guard on `server`, with a clock and a timer that obey. */
+/** The guard on `server`, with a controlled clock and timer. */
 async function guarded(t: TestContext, server: Server, limits: Partial<GuardDeps> = {}): Promise<Fixture> {
   t.mock.timers.enable({ apis: ['setInterval'] });
   const clock = new FakeClock();
@@ -56,7 +56,7 @@ async function guarded(t: TestContext, server: Server, limits: Partial<GuardDeps
   return { clock, guard, port: (server.address() as AddressInfo).port, pass };
 }
 
-/** A connection that collects what comes; `closed` resolves with it. */
+/** A connection that collects its input; `closed` resolves with it. */
 async function dial(
   port: number,
 ): Promise<{ socket: Socket; seen: { text: string }; closed: Promise<string> }> {
@@ -80,7 +80,7 @@ function assertProblem(text: string, status: number, code: string): void {
   assert.equal(JSON.parse(body).code, code);
 }
 
-/** A server that reads bodies and answers `ok`; and the requests it got. */
+/** A server that reads bodies and answers `ok`; and its received requests. */
 function reading(): { server: Server; requests: IncomingMessage[] } {
   const requests: IncomingMessage[] = [];
   const listener: RequestListener = (request, response) => {
@@ -177,7 +177,7 @@ test('connections beyond the limit get 503 and are closed, and a free slot is gi
   const { port, guard } = await guarded(t, server, { maxConnections: 3 });
   const held = await Promise.all([dial(port), dial(port), dial(port)]);
   await eventually(() => guard.connections === 3);
-  await dial(port); // the slot that is kept for questions about health
+  await dial(port); // the slot reserved for health checks
   await eventually(() => guard.connections === 4);
   const fifth = await dial(port);
   const refusal = await fifth.closed;
@@ -190,7 +190,9 @@ test('connections beyond the limit get 503 and are closed, and a free slot is gi
   await eventually(() => next.seen.text.endsWith('ok'));
 });
 
-/** Answers everyone with far more than the buffers of a connection hold, for the account that asks. */
+/**
+ * Answers each request with far more than the buffers of a connection hold, for the account in the request.
+ */
 function sending(): { server: Server; served: Socket[] } {
   const served: Socket[] = [];
   const server = createServer((request, response) => {
@@ -204,7 +206,7 @@ function sending(): { server: Server; served: Socket[] } {
 
 const LARGE_BYTES = 24 * 2 ** 20;
 
-/** A client of this account that asks and reads no more. */
+/** A client of this account that sends a request and then does not read. */
 async function pausedReader(port: number, account = 0) {
   const reader = await dial(port);
   reader.socket.write(`GET / HTTP/1.1\r\nHost: localhost\r\nX-Account: ${account}\r\n\r\n`);
@@ -275,7 +277,7 @@ test('when slow readers hold too much memory, those of the largest account are c
 });
 
 const chunk = Buffer.alloc(65_536);
-/** Content that goes on as long as somebody reads. */
+/** Content that continues as long as the client reads. */
 const endless: SentContent = {
   sizeBytes: 2 ** 40,
   etag: 'e',
@@ -311,7 +313,7 @@ test('1,000 that stop reading and 1,000 idle ones cost little memory, and only s
   t.after(() => {
     for (const { socket } of clients) socket.destroy();
   });
-  // Not all at once: what the kernel's queue does not hold looks connected and never arrives.
+  // Not all at once: connections that exceed the kernel's queue look connected and never arrive.
   while (clients.length < 2000) {
     clients.push(...(await Promise.all(Array.from({ length: 100 }, () => dial(port)))));
     await eventually(() => guard.connections === clients.length);
@@ -324,7 +326,7 @@ test('1,000 that stop reading and 1,000 idle ones cost little memory, and only s
   const waiting = () => served.reduce((sum, socket) => sum + socket.writableLength, 0);
   const stalled = () => served.filter((socket) => socket.writableLength > 0).length;
   const sent = () => served.reduce((sum, socket) => sum + socket.bytesWritten, 0);
-  // A busy host takes long; only a halt ends the wait.
+  // A busy host is slow; only a standstill ends the wait.
   for (let last = -1; sent() !== last || stalled() < 1000; ) {
     last = sent();
     await sleep(20);
@@ -334,7 +336,7 @@ test('1,000 that stop reading and 1,000 idle ones cost little memory, and only s
   const grown = process.memoryUsage().rss - before;
   t.diagnostic(`2,000 connections, both ends of them in this process: ${Math.round(grown / 2 ** 20)} MiB`);
   assert.ok(grown < 256 * 2 ** 20, `${grown} bytes more`);
-  // When the kernel is short of buffers, bytes move again after the quiet, and the time allowed begins anew.
+  // When the kernel is short of buffers, bytes move again after the pause, and the time limit starts again.
   await eventually(async () => {
     await pass(1);
     return waiting() <= 48 * 2 ** 20;

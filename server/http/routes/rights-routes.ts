@@ -47,9 +47,9 @@ const OperationRight = namedObject('OperationRight', {
 
 const S3OperationRight = namedObject('S3OperationRight', {
   operation: Type.String({ examples: ['GetObject'] }),
-  action: Type.String({ description: 'As bucket policies name it', examples: ['s3:GetObject'] }),
+  action: Type.String({ description: 'Name of the action in bucket policies', examples: ['s3:GetObject'] }),
   allowed: Type.Boolean(),
-  code: Nullable('The error of the call, which S3 answers as AccessDenied; null: it is allowed'),
+  code: Nullable('The error of the call; S3 clients get AccessDenied. null: it is allowed'),
 });
 
 const Rights = namedObject('Rights', {
@@ -63,7 +63,7 @@ const Rights = namedObject('Rights', {
   buckets: Type.Union(
     [Type.Array(namedObject('ReachedBucket', { name: Type.String(), prefix: Type.String() })), Type.Null()],
     {
-      description: 'The key reaches only these, and in each the names that begin with prefix; null: all',
+      description: 'Buckets that the key can access, each limited to names that begin with prefix; null: all',
     },
   ),
   refused: Nullable('The error of each call, such as of a suspended account; null: none'),
@@ -78,9 +78,9 @@ const Query = Type.Object({
 });
 
 const DESCRIPTION =
-  'Decided for each operation by the function that decides about calls. What a call names can be refused beyond ' +
-  'that: things of others, and buckets outside the limits of a key. Buckets of others that a policy or list opens are ' +
-  'not in it.';
+  'The function that authorizes calls decides for each operation. A call can still be refused because of what it ' +
+  'names: a resource of another account, or a bucket outside the limits of the key. Buckets of other accounts that a ' +
+  'policy or an access control list opens are not included.';
 
 /** Rights of the caller and of its keys; administrators can read everyone's. */
 export function rightsRoutes(deps: RightsRoutesDeps): Route[] {

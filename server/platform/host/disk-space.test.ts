@@ -24,7 +24,7 @@ const DISK_BYTES = 64 * MIB;
 
 const isFull = (error: unknown) => isAppError(error, 'out_of_space');
 
-/** Writes until the disk has no block left. */
+/** Writes until the disk has no free block. */
 function fillUp(path: string): void {
   for (const size of [MIB, 4096]) {
     try {
@@ -57,7 +57,7 @@ const DISKS: readonly Disk[] = [
       execFileSync('mkfs.ext4', ['-q', '-m', '0', image], { stdio: 'pipe' });
       const device = execFileSync('losetup', ['--find', '--show', image], { encoding: 'utf8' }).trim();
       try {
-        // Whoever had the device before may have left it read-only: the flag outlives its file.
+        // An earlier user of the device may have left it read-only: the flag outlives its file.
         execFileSync('blockdev', ['--setrw', device], { stdio: 'pipe' });
         execFileSync('mount', [device, directory], { stdio: 'pipe' });
       } finally {
@@ -81,7 +81,7 @@ for (const disk of DISKS) {
         disk.mount(mountPoint);
         mounted = true;
       } catch {
-        // Not root, or a container without mounts: each test says so.
+        // Not root, or a container without mounts: each test reports it.
       }
     });
     after(() => {
@@ -89,7 +89,7 @@ for (const disk of DISKS) {
       rmSync(parent, { recursive: true });
     });
 
-    /** The disk space of its own directory; everything in it goes when the test ends. */
+    /** The disk space of its own directory; its contents are removed at the end of the test. */
     function diskTest(
       name: string,
       work: (
@@ -153,7 +153,7 @@ for (const disk of DISKS) {
         (error: AppError) =>
           isFull(error) && /may not use the remaining space/.test(error.message) && !/\d/.test(error.message),
       );
-      // Everything else goes on, and then machines have less than their part.
+      // Everything else continues, and then machines have less than their part.
       diskSpace.assertSpace(MIB);
       assert.equal(diskSpace.machineRoom(), 'scarce');
       at.alarms.raise('metadata_write_failed', 'as scripted', '');
@@ -215,7 +215,7 @@ for (const disk of DISKS) {
         hold.release();
         hold.release();
         assert.equal(diskSpace.availableBytes(), available - 5 * MIB);
-        hold.take(MIB); // past the promise: admitted like any other
+        hold.take(MIB); // above the promise: admitted like any other
         assert.equal(diskSpace.availableBytes(), available - 6 * MIB);
       },
     );
@@ -254,7 +254,7 @@ for (const disk of DISKS) {
         assert.deepEqual([diskSpace.isLow(), diskSpace.isOut()], [true, false]);
         const seen: boolean[] = [];
         diskSpace.beforeRelease(async () => void seen.push(existsSync(join(directory, 'reserve'))));
-        // Two commits that find the disk full at once: both may try again.
+        // Two commits that find a full disk at the same time: both may be retried.
         assert.deepEqual(await Promise.all([diskSpace.releaseReserve(), diskSpace.releaseReserve()]), [
           true,
           true,
@@ -265,7 +265,7 @@ for (const disk of DISKS) {
         rmSync(join(directory, 'filler'));
         await diskSpace.refresh();
         assert.deepEqual([diskSpace.isLow(), diskSpace.isOut()], [false, false]);
-        // What is only promised is still there to be written on.
+        // Promised bytes that are not written yet remain available.
         const hold = diskSpace.hold(diskSpace.availableBytes());
         assert.ok(!diskSpace.isLow());
         hold.release();

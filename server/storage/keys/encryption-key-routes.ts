@@ -57,7 +57,7 @@ export function encryptionKeyRoutes({ namedKeys }: EncryptionKeyRoutesDeps): Rou
       path: `${KEYS}/{keyId}`,
       name: 'deleteEncryptionKey',
       tag: 'storage',
-      summary: 'Delete an encryption key that no stored bytes need',
+      summary: 'Delete an encryption key that encrypts no stored bytes',
       permission: 'storage:admin',
       params: Type.Object({ keyId: Type.String() }),
       responses: { 200: EncryptionKey },

@@ -18,11 +18,11 @@ export function shareRoutes({ shares }: ShareRoutesDeps): Route[] {
       name: 'createShare',
       audit: { detail: ['bucket', 'name', 'expires_in', 'max_downloads'] },
       tag: 'storage',
-      summary: 'Share a file or a folder by a link that you can end',
+      summary: 'Share a file or a folder by a link that you can revoke',
       description:
         'Anybody with the link reads the current bytes under the name, without an account; a folder is shown as a list, ' +
         'and downloads as one zip. With `max_downloads` each request for bytes counts, and ranges are not honoured. A ' +
-        'link made by an access key ends with the key, which needs `storage:read` too.',
+        'link created by an access key ends with the key, which needs `storage:read` too.',
       permission: 'storage:write',
       body: NewShare,
       responses: { 201: Share },
@@ -55,7 +55,7 @@ export function shareRoutes({ shares }: ShareRoutesDeps): Route[] {
       path: `${SHARES}/{share_id}`,
       name: 'endShare',
       tag: 'storage',
-      summary: 'End a shared link at once',
+      summary: 'Revoke a shared link immediately',
       permission: 'storage:write',
       params: Type.Object({ share_id: Type.String() }),
       responses: { 200: Share },

@@ -43,7 +43,7 @@ function beginRoute(uploads: RestUploads): Route {
     summary: 'Begin an upload in parts',
     description:
       'For large files: an interrupted upload continues after the last part that has arrived. Then send the parts (`uploadPart`), of at least ' +
-      '5 MiB but for the last, and complete it (`completeUpload`). An upload that is not completed ends after a week.',
+      '5 MiB except the last, and complete it (`completeUpload`). An upload that is not completed ends after a week.',
     params: BucketPath,
     body: NewUpload,
     responses: { 201: BegunUpload },

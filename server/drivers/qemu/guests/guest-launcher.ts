@@ -115,7 +115,10 @@ export class GuestLauncher {
     if (machine === before) return machine;
     this.#deps.folders.setMachine(vmId, machine);
     if (before !== undefined) {
-      this.#deps.warn(vmId, `QEMU ${program.version} does not know ${before}; it is now ${machine}`);
+      this.#deps.warn(
+        vmId,
+        `QEMU ${program.version} does not support ${before}; the machine now uses ${machine}`,
+      );
     }
     return machine;
   }
@@ -135,8 +138,8 @@ export class GuestLauncher {
   }
 
   /**
-   * Starts its processor, once it is `guarded`, and resolves with the endpoints of its ports. A
-   * failed start leaves no process, and is no GuestEnd.
+   * Starts its processor, once it is `guarded`, and resolves with the endpoints of its ports. A failed start
+   * leaves no process, and does not count as a GuestEnd.
    */
   async bringUp(run: GuestRun, { network }: GuestSpec, guarded = Promise.resolve()): Promise<Forwards> {
     const wasStopping = run.isStopping;
@@ -193,11 +196,15 @@ function noMemory(cause: unknown): AppError {
 export function failedStart(words: string | null, cause: unknown): AppError {
   if (cause instanceof AppError) return cause;
   if (['EMFILE', 'ENFILE', 'EAGAIN'].includes(String((cause as NodeJS.ErrnoException | null)?.code))) {
-    return new AppError('insufficient_capacity', 'this host has no open files left for another machine', {
-      hint: 'stop a machine, or try again later',
-      retryAfterSeconds: 30,
-      cause,
-    });
+    return new AppError(
+      'insufficient_capacity',
+      'this host has no file descriptors left for another machine',
+      {
+        hint: 'stop a machine, or try again later',
+        retryAfterSeconds: 30,
+        cause,
+      },
+    );
   }
   if (NO_MEMORY.test(`${words} ${cause}`)) return noMemory(cause);
   const detail =
@@ -322,7 +329,7 @@ function diskName(format: GuestRecord['diskFormat']): string {
 function diskMissing(): AppError {
   return new AppError('disk_missing', 'The disk of this virtual machine is not on this host', {
     hint:
-      'The operator must put it back, or mount where it is, and start the machine again; or restore the ' +
+      'The operator must put it back, or mount its file system, and start the machine again; or restore the ' +
       'machine from a recovery point',
   });
 }
