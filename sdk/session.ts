@@ -23,7 +23,7 @@ export function pageSession(): SessionToken {
       try {
         return storage()?.getItem(NAME) ?? own;
       } catch {
-        return own; // the browser keeps nothing for this page
+        return own; // the browser stores nothing for this page
       }
     },
     write(token) {

@@ -43,7 +43,7 @@ after(async () => {
   if (!noBrowser) await ada?.fixture.close();
 });
 
-/** A folder for pictures to look at. */
+/** A folder for screenshots. */
 const { PICTURES } = process.env;
 const shot = async (name: string) => {
   if (PICTURES !== undefined) await ada.page.screenshot({ path: `${PICTURES}/${name}.png` });
@@ -143,7 +143,7 @@ step('documents are edited, added and deleted by keys, and shown as commands bef
   await shot('documents-review');
   await db.collection<{ _id: string }>('aim <b>').updateOne({ _id: 'wide' }, { $set: { seen: 1 } });
   await dialog.getByRole('button', { name: 'Run 3 changes' }).press('Enter');
-  await dialog.getByText(/it was changed or deleted meanwhile/).waitFor();
+  await dialog.getByText(/the row was changed or deleted meanwhile/).waitFor();
   assert.deepEqual(
     (await stored('aim <b>')).map(({ _id }) => String(_id)),
     ['typed', 'wide', 'zz large'],

@@ -43,7 +43,7 @@ after(async () => {
 });
 
 const grid = () => ada.page.getByRole('grid');
-/** A folder for pictures to look at. */
+/** A folder for screenshots. */
 const { PICTURES } = process.env;
 const shot = async (name: string) => {
   if (PICTURES !== undefined) await ada.page.screenshot({ path: `${PICTURES}/${name}.png` });
@@ -151,7 +151,7 @@ step(
     await shot('rows-review');
     await run(user, path, `UPDATE many SET word = 'faster' WHERE id = 2`);
     await dialog.getByRole('button', { name: 'Run 3 changes' }).press('Enter');
-    await dialog.getByText(/it was changed or deleted meanwhile/).waitFor();
+    await dialog.getByText(/the row was changed or deleted meanwhile/).waitFor();
     assert.deepEqual(await rowsOf(user, path, 'SELECT word FROM many WHERE id < 3 ORDER BY id'), [
       ['word 1'],
       ['faster'],
@@ -221,16 +221,16 @@ step('changes that did not run are lost only after a question', async () => {
     await leave();
     await question.waitFor();
     await page.getByRole('button', { name: 'Cancel', exact: true }).and(page.locator(':focus')).waitFor();
-    // Enter right away keeps them.
+    // Enter pressed immediately keeps them.
     await page.keyboard.press('Enter');
     await question.waitFor({ state: 'hidden' });
     await cell('77').waitFor();
   }
-  // An order keeps them without a question.
+  // Sorting keeps them without a confirmation.
   await page.getByRole('button', { name: 'id INTEGER' }).click();
   await grid().locator('[aria-sort=ascending]').waitFor();
   await cell('77').waitFor();
-  // So does the browser, where the page would be loaded again.
+  // The browser also asks, if the page would be reloaded.
   const asked = page.waitForEvent('dialog');
   await page.evaluate('setTimeout(() => location.reload())');
   const dialog = await asked;

@@ -1,4 +1,7 @@
-/** Nobody holds all connections: addresses have shares, the idle go first, and health is always told. */
+/**
+ * Nobody can hold all connections: addresses have shares, idle ones are closed first, and health checks
+ * always work.
+ */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
@@ -30,7 +33,7 @@ async function dial(base: string, localAddress = '127.0.0.1'): Promise<Socket> {
   return socket;
 }
 
-/** What a new connection is answered; null when it is closed without a word. */
+/** The response on a new connection; null when it is closed without one. */
 async function get(base: string, path: string, localAddress?: string) {
   const socket = await dial(base, localAddress);
   socket.write(`GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`);
@@ -49,7 +52,7 @@ test('idle connections are closed for new ones, those idle longest first and no 
     await once(socket, 'data');
     held.push(socket);
   }
-  // Soon, and not when the keep-alive of the first is over, 72 s later.
+  // Soon, and not at the end of the first one's keep-alive, 72 s later.
   let isIn = false;
   for (let tries = 0; tries < 80 && !isIn; tries++) {
     await sleep(200);
@@ -92,7 +95,7 @@ test('a refused connection is closed, also if its client keeps its half open', a
   for (const request of requests) {
     const socket = connect({ host, port: Number(port), allowHalfOpen: true });
     held.push(socket);
-    const closed = once(socket, 'error'); // what is sent to a closed connection is answered with a reset
+    const closed = once(socket, 'error'); // data sent to a closed connection is answered with a reset
     socket.write(request);
     assert.match(String(await once(socket, 'data')), /^HTTP\/1.1 4\d\d /);
     const timer = setInterval(() => socket.write('x'), 100);
@@ -113,9 +116,9 @@ test('more connections than the process may open files neither end it nor keep o
     dialled.push(socket);
   }
   await eventually('all were taken or refused', () => dialled.every(({ connecting }) => !connecting));
-  // One that finds no free slot may be cut off before it has read why.
+  // A connection without a free slot may be cut before it has read the reason.
   const askStatus = () => get(cloud.api, '/api/system/status', '127.0.3.1').catch(() => null);
-  // The processor is looked at once a second, by opening a file.
+  // The processor usage is read once a second, by opening a file.
   for (let i = 0; i < 15; i++) {
     await sleep(200);
     await askStatus();

@@ -1,4 +1,4 @@
-/** Whose Idempotency-Key it is: an answer is replayed to the credential that got it. */
+/** The owner of an Idempotency-Key: an answer is only replayed to the credential that got it. */
 import assert from 'node:assert/strict';
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -72,7 +72,7 @@ test('a session and a key have their own', async () => {
   const session = sessionOf(await client.call('/api/login', { json: { username, password: PASSWORD } }));
   await user.expect(201, '/api/buckets', under('both', { name: 'both' }));
   const call = under('both', { name: 'both' }, session);
-  const bySession = new Client(cloud.api); // a replayed refusal has the request id of the first
+  const bySession = new Client(cloud.api); // a replayed refusal has the request id of the first one
   const first = await bySession.call('/api/buckets', call);
   assert.deepEqual([first.status, isReplay(first)], [409, false]);
   assert.ok(isReplay(await bySession.call('/api/buckets', call)));
@@ -89,7 +89,7 @@ test('a retry with the new key after a rotation finds its answer, one with the o
   await now.expect(200, '/api/buckets/before', { method: 'DELETE' });
   const late = under('before', { name: 'before' });
   await old.refused(422, 'idempotency_mismatch', ['/api/buckets', late]);
-  // What it does from now on is its own.
+  // Its later calls are its own.
   const own = await old.expect(201, '/api/buckets', under('after', { name: 'after' }));
   assert.deepEqual(await old.expect(201, '/api/buckets', under('after', { name: 'after' })), own);
   await now.refused(409, 'bucket_exists', ['/api/buckets', under('after', { name: 'after' })]);
@@ -124,7 +124,7 @@ test('an account has a bounded number of answers kept, the newest', async () => 
   assert.equal((await create(0)).body.code, 'bucket_exists');
 });
 
-/** The bytes of the metadata and its log, where they are files. */
+/** The bytes of the metadata and its log, if they are files. */
 function metadataBytes(): number {
   const files = ['metadata.db', 'metadata.db-wal'].map((file) => join(cloud.dataDir, file));
   return files.reduce((sum, file) => sum + (statSync(file, { throwIfNoEntry: false })?.size ?? 0), 0);

@@ -1,4 +1,4 @@
-/** Images fetched by name: from a mirror that serves them, and from one that lies. */
+/** Images downloaded by name: from a correct mirror, and from a hostile one. */
 import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -99,7 +99,7 @@ describe('images by name', { skip }, () => {
     });
     await admin.refused(409, 'image_in_use', [`${IMAGES}/${image.image_id}`, { method: 'DELETE' }]);
 
-    // A later fetch has the name from then on; the machine keeps its own.
+    // A later download then has the name; the machine keeps its image.
     const later = await settled(admin, (await fetchImage(admin)).image_id);
     assert.equal(later.state, 'ready', JSON.stringify(later.state_reason));
     const named = (await user.expect(200, '/api/images')).filter(
@@ -125,9 +125,12 @@ describe('images by name', { skip }, () => {
     );
 
     mirror.set(DEBIAN_PATH, (response) => response.writeHead(404).end());
-    await assertFails('source_failed', /^the server answered 404 for http:\S+\.qcow2; the mirror needs it$/);
+    await assertFails(
+      'source_failed',
+      /^the server answered 404 for http:\S+\.qcow2; the mirror must contain it$/,
+    );
 
-    // Without a length a body could go on for ever.
+    // Without a length a body could be endless.
     mirror.set(DEBIAN_PATH, (response) => {
       response.writeHead(200);
       response.write(DISK);
@@ -169,16 +172,16 @@ describe('images by name', { skip }, () => {
 
   test('a response that always ends early, ends as a failure that says so', async () => {
     mirror.offer(DISK);
-    // It knows no ranges: each answer is the beginning.
+    // It does not support ranges: each answer starts at the beginning.
     mirror.set(DEBIAN_PATH, (response) => {
       sendPart(response, DISK, 300_000);
       setTimeout(() => response.destroy(), 50);
     });
     await assertFails(
       'source_failed',
-      /^the response ended early, and the server does not go on where it ended$/,
+      /^the response ended early, and the server does not support resuming$/,
     );
-    // It knows them, and never gets further.
+    // It supports ranges, but makes no progress.
     mirror.set(DEBIAN_PATH, (response, range) => {
       if (range === undefined) sendPart(response, DISK, 300_000);
       else {
@@ -188,7 +191,7 @@ describe('images by name', { skip }, () => {
       setTimeout(() => response.destroy(), 50);
     });
     await assertFails('source_failed', /./);
-    // It announces less than it has: the connection holds what was announced, and the sum shows it.
+    // It announces less than it has: the connection delivers the announced bytes, and the checksum differs.
     mirror.set(DEBIAN_PATH, (response) => {
       response.writeHead(200, { 'content-length': 300_000 });
       response.end(DISK.subarray(0, 300_000));
@@ -218,7 +221,7 @@ describe('images by name', { skip }, () => {
     mirror.set(DEBIAN_PATH, (response) => sendPart(response, DISK, 500_000));
     const { image_id } = await fetchImage(admin);
     await admin.refused(409, 'image_not_ready', [`${KNOWN}/debian-13`, { method: 'POST' }]);
-    // Another one waits for its turn.
+    // Another download waits for its turn.
     const second = await fetchImage(admin, 'alpine-3.22');
     assert.deepEqual(await fetched(admin, image_id, 0), { bytes: 0, total_bytes: DISK.length, percent: 0 });
     await remove(second.image_id);

@@ -131,7 +131,7 @@ describe('two nodes', { skip: noCluster }, () => {
     const holder = async () => (await list(front)).find(({ leases }) => leases.includes('job:sweep garbage'));
     for (const { node_id, name } of await list(front))
       if (name === 'host' || name === 'front-1') await change(front, `/api/admin/nodes/${node_id}/drain`);
-    // The hash of a run decides which of the others has it: that one is cut off.
+    // The hash of a run decides which of the others owns it: that one is cut off.
     const held = async () => {
       const url = (await holder())?.url;
       return others.find(({ node }) => node.api === url);
@@ -195,7 +195,7 @@ describe('two nodes', { skip: noCluster }, () => {
     assert.ok(status === 'cut' || status === 503, String(status));
     assert.equal((await call(host, '/api/buckets/too-late')).status, 404);
     await assertGone(stuck);
-    assert.match(stuck.output, /was silent for 10 s, and another node has ended it/);
+    assert.match(stuck.output, /sent no heartbeat for 10 s, and another node has declared it lost/);
   });
 });
 
@@ -210,7 +210,7 @@ interface Listed {
   readonly code?: string;
 }
 
-/** `ok`, or why it is not ready. */
+/** `ok`, or the reason why it is not ready. */
 async function readiness(node: CloudProcess): Promise<string> {
   const { status, code } = (await (await call(node, '/readyz')).json()) as { status: string; code?: string };
   return code ?? status;
@@ -224,7 +224,7 @@ async function list(node: CloudProcess): Promise<Listed[]> {
   return (await (await call(node, '/api/admin/nodes')).json()) as Listed[];
 }
 
-/** What it answered, be it a node or a refusal. */
+/** The answer, either from the node or a refusal. */
 async function change(node: CloudProcess, path: string, method = 'POST'): Promise<Listed> {
   const headers = { 'x-api-key': ADMIN_KEY };
   return (await (await fetch(`${node.api}${path}`, { method, headers })).json()) as Listed;

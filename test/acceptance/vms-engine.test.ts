@@ -1,4 +1,4 @@
-/** An engine that is not installed, or comes while Cloudlet runs; and Cloudlet without privileges. */
+/** An engine that is not installed, or is installed while Cloudlet runs; and Cloudlet without privileges. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import {
@@ -30,14 +30,14 @@ const skipPlain = guests || NO_OTHER_READERS;
 /** The host promises no more memory than it has. */
 const STRICT = { path: '/proc/sys/vm/overcommit_memory', content: '2\n' };
 
-/** Where the server looks for the engine, that is. */
+/** The paths where the server looks for the engine. */
 function enginePath(): string {
   return realpathSync(spawnSync('which', ['qemu-system-x86_64'], { encoding: 'utf8' }).stdout.trim());
 }
 
 interface Hidden {
   readonly user: CheckedClient;
-  /** Shows the server what is really there. */
+  /** Shows the server the real files. */
   readonly uncover: () => void;
 }
 
@@ -47,7 +47,7 @@ interface Sight {
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** A cloud that sees `content` instead of the file at `path`: it, what it starts, and nobody else. */
+/** A cloud that sees `content` instead of the file at `path`: only it and its child processes do. */
 async function cloudThatSees(t: TestContext, { path, content, env = {} }: Sight): Promise<Hidden> {
   const directory = mkdtempSync(join(tmpdir(), 'cloudlet-hidden-'));
   const other = join(directory, 'other');
@@ -71,7 +71,7 @@ test('without QEMU a machine is made and not started; once it is installed, it s
   skip: skipHidden,
 }, async (t) => {
   const { user, uncover } = await cloudThatSees(t, { path: enginePath(), content: '' });
-  // Nobody misses what there is no machine for.
+  // Programs without a machine are not reported as missing.
   assert.equal((await user.expect(200, '/api/system/status')).status, 'ok');
   const vm = await newVm(user);
   const start = [`${vm}/start`, { method: 'POST' }] as [string, { method: string }];
@@ -99,7 +99,7 @@ test('a host without memory for one more says so; when there is some, it starts'
   const start = [`${vm}/start`, { method: 'POST' }] as [string, { method: string }];
   const refusal = await user.refused(503, 'insufficient_capacity', start);
   assert.match(refusal.detail, /: 500 MiB of 8192 MiB are free, 768 MiB are needed$/);
-  assert.match(refusal.hint, /^no machine runs: give this host more memory/);
+  assert.match(refusal.hint, /^no machine is running: give this host more memory/);
   const waiting = await user.expect(200, vm);
   assert.deepEqual([waiting.state, waiting.state_reason.code], ['created', 'insufficient_capacity']);
   uncover();
@@ -119,7 +119,7 @@ test('a server of 1 GB, with half of it free, starts a machine', { skip: skipHid
 test('machines have no more memory together than the host lets them have; any size can be created', {
   skip: skipHidden,
 }, async (t) => {
-  // 3 GiB, of which 384 MiB are the host's, 1.5 times: 4032 MiB.
+  // 3 GiB, minus 384 MiB for the host, times 1.5: 4032 MiB.
   const { user } = await cloudThatSees(t, { path: '/proc/meminfo', content: meminfo(3072, 2500) });
   const types: { startable: boolean; instance_type: string; reason: string }[] = await user.expect(
     200,
@@ -142,7 +142,7 @@ test('machines have no more memory together than the host lets them have; any si
   );
   assert.match(refusal.hint, /smaller instance type.*CLOUDLET_MEMORY_OVERCOMMIT$/);
   assert.equal((await user.expect(200, large)).state, 'created');
-  // One account alone comes to its own quota first.
+  // A single account reaches its own quota first.
   const { id } = await user.expect(200, '/api/account');
   const quotas = { method: 'PATCH', json: { quotas: { memory_mb: null } } };
   await user.as(ADMIN_KEY).expect(200, `/api/admin/accounts/${id}`, quotas);
@@ -169,7 +169,7 @@ test('a machine starts where the host promises no more memory than it has', {
   await removeAll(user);
 });
 
-/** Why this host gives out more than it has, even asked to keep it for one program, or false. */
+/** Why this host overcommits memory, even when asked to reserve it for one program, or false. */
 function givesTooMuch(): string | false {
   const figure = (name: string) =>
     Number(new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(readFileSync('/proc/meminfo', 'utf8'))?.[1]);
@@ -193,7 +193,7 @@ test('a machine for which such a host has no memory is refused, and a smaller on
   await removeAll(user);
 });
 
-/** As /proc shows it, with these figures in MiB. */
+/** As in /proc, with these figures in MiB. */
 function meminfo(total: number, available: number): string {
   return readFileSync('/proc/meminfo', 'utf8')
     .replace(/^MemTotal:.*$/m, `MemTotal: ${total * 1024} kB`)

@@ -1,4 +1,4 @@
-/** The private network of an account: what its machines reach by name, and what nobody else's does. */
+/** The private network of an account: its machines reach each other by name, those of others do not. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { connect } from 'node:net';
@@ -13,7 +13,7 @@ import { md5Of, newS3, newS3Bucket, S3Client } from './s3-kit.ts';
 import { cannotRunGuests, NEW_VM, newVm, removeAll } from './vms-kit.ts';
 
 const skip = cannotRunGuests();
-/** A shell of the guest for the test, and ways through the guest to its databases. */
+/** A shell of the guest for the test, and connections through the guest to its databases. */
 const [SHELL, DATABASE, MYSQL, MONGODB] = [9000, 9001, 9002, 9003];
 const GUEST = `#!/bin/sh
 nc -ll -p ${SHELL} -e sh &
@@ -62,7 +62,7 @@ async function started(user: CheckedClient, more: object): Promise<Machine> {
   return { path, ip };
 }
 
-/** What a command in the guest says; '' while nobody listens there. */
+/** The output of a command in the guest; '' while no program listens there. */
 function said(ip: string, command: string): Promise<string> {
   return new Promise((resolve) => {
     let text = '';
@@ -133,7 +133,7 @@ test('a machine reaches MongoDB by name, and another account has neither name no
   await closedToOthers('notes-2', 27017);
 });
 
-/** The stranger's machine knows the address of the owner's database as well as its own name server's. */
+/** The other account's machine knows the address of the owner's database as well as its own name server's. */
 async function closedToOthers(name: string, port: number, { says }: { says?: RegExp } = {}): Promise<void> {
   assert.match(await inTheirs(`nslookup ${name}.db.internal`), /can't find|NXDOMAIN/);
   const found = await inWeb(`nslookup ${name}.db.internal`);
@@ -237,7 +237,7 @@ test('a machine that takes the address of another gets nothing by it', { skip },
 
 test('a port of this host is never meant', { skip }, async () => {
   const [api, data] = [new URL(cloud.api).port, new URL(cloud.data).port];
-  // S3 answers at its own port as well, and nothing else of this host does at any address of the network.
+  // S3 answers at its own port as well, and nothing else of this host at any address of the network.
   for (const [address, port] of [
     ['10.64.0.1', api],
     ['10.64.0.1', data],
@@ -286,7 +286,7 @@ test('databases of others, and passwords that a key may not read, are given to n
 }, async () => {
   const ask = (json: object) => ['/api/vms', { json: { ...NEW_VM, ...json } }] as const;
   const nobody = await stranger.refused(400, 'invalid_request', [...ask({ databases: ['shop'] })]);
-  assert.match(JSON.stringify(nobody), /databases\.0.*a database of yours/);
+  assert.match(JSON.stringify(nobody), /databases\.0.*one of your databases/);
   const twice = await owner.refused(400, 'invalid_request', [...ask({ databases: ['a-b', 'a_b'] })]);
   assert.match(JSON.stringify(twice), /A_B_URL/);
   const scopes = ['compute:*', 'databases:read', 'databases:connect'];
@@ -305,7 +305,7 @@ test('another account has neither the name nor the address', { skip }, async () 
 
 test('a machine that floods its network takes nothing from another account', { skip }, async () => {
   const { private_ip } = await stranger.expect(200, theirs.path);
-  // Frames to its own network, names that are not there, and connections that lead nowhere.
+  // Frames to its own network, missing names, and connections to closed ports.
   const flood = `(while :; do nslookup n$RANDOM.db.internal; done) >/dev/null 2>&1 & echo $! >>/tmp/flood
     (while :; do nc -w 1 10.64.0.99 5432 </dev/null; done) >/dev/null 2>&1 & echo $! >>/tmp/flood
     ping -f -s 8 ${private_ip.replace(/\d+$/, '250')} >/dev/null 2>&1 & echo $! >>/tmp/flood; sleep 1`;

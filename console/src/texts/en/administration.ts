@@ -190,7 +190,7 @@ export const administration = {
   nodeRoles: { host: 'host', front: 'front' },
   nodeStates: { up: 'up', draining: 'draining', left: 'stopped', lost: 'lost' },
   version: 'Version',
-  beat: 'Last beat',
+  beat: 'Last heartbeat',
   beatAge: (seconds: string) => `${seconds} s ago`,
   leases: 'Leases',
   load: 'Load of its host',
