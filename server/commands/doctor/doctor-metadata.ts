@@ -1,7 +1,10 @@
 /** The part of `cloudlet doctor` that checks the PostgreSQL in CLOUDLET_METADATA_URL. */
 import type { Config } from '../../config/config.ts';
-import { LEAST_VERSION } from '../../drivers/metadata-postgresql/postgresql-metadata.ts';
-import { type ServerFacts, serverFacts } from '../../drivers/metadata-postgresql/server-facts.ts';
+import {
+  LEAST_VERSION,
+  type ServerFacts,
+  serverFacts,
+} from '../../drivers/metadata-postgresql/server-facts.ts';
 import { type Clock, systemClock } from '../../platform/clock.ts';
 import type { Finding } from '../../platform/finding.ts';
 

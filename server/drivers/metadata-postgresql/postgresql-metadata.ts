@@ -21,7 +21,8 @@ import { codeOf, connect, cut, isReadOnly, isStandby, readsOf } from './connecti
 import { type JoiningNode, NodeMembers, type NodeMembersDeps } from './node-members.ts';
 import { migrateSchema } from './postgresql-schema.ts';
 import { Readers } from './readers.ts';
-import { RowIds } from './row-ids.ts';
+import { numberedTables, RowIds } from './row-ids.ts';
+import { assertUsable } from './server-facts.ts';
 import { StoreHold } from './store-hold.ts';
 
 export interface PostgresqlMetadataDeps {
@@ -36,7 +37,6 @@ export interface PostgresqlMetadataDeps {
   readonly node?: JoiningNode | undefined;
 }
 
-export const LEAST_VERSION = 15;
 const ALARM = 'metadata_unreachable';
 const TAKEN_OVER = 'metadata_taken_over';
 const NO_WRITES = 'metadata_read_only';
@@ -53,7 +53,7 @@ interface Writer {
   readonly batches: BatchStore;
 }
 
-/** How long a commit with a lost connection waits for its outcome. */
+/** This process holds the database: alone, or beside other nodes. */
 interface Hold {
   readonly membership: Membership;
   release(): Promise<void>;
@@ -74,7 +74,7 @@ export class PostgresqlMetadata implements Metadata {
   readonly #tables: ReadonlySet<string>;
   readonly #hold: Hold;
   #isTakenOver = false;
-  /** The outcome could not be read; until it is known or given up, nothing else is queued. */
+  /** The outcome of a batch could not be read; until it is known or given up, nothing else is queued. */
   #isAway = false;
   #writer: Promise<Writer> | null = null;
   readonly #readers = new Readers((onEnd) =>
@@ -114,8 +114,7 @@ export class PostgresqlMetadata implements Metadata {
       );
     });
     try {
-      await assertVersion(client);
-      await assertPrimary(client);
+      await assertUsable(client);
       const name = randomBase62(22);
       let opened: PostgresqlMetadata | null = null;
       const hold = await holdOf(deps, name, {
@@ -369,32 +368,6 @@ const hasNul = (param: unknown) => typeof param === 'string' && param.includes('
 function assertStorable(params: Statement['params']): void {
   if (!params.some(hasNul)) return;
   throw new AppError('invalid_request', 'Text must not contain the NUL character (U+0000)');
-}
-
-async function numberedTables(client: pg.Client): Promise<ReadonlySet<string>> {
-  const { rows } = await client.query<{ table: string }>(
-    `SELECT regexp_replace(sequencename, '_id_seq$', '') AS table FROM pg_sequences
-     WHERE schemaname = current_schema() AND sequencename LIKE '%_id_seq'`,
-  );
-  return new Set(rows.map(({ table }) => table));
-}
-
-async function assertVersion(client: pg.Client): Promise<void> {
-  const { rows } = await client.query<{ version: string }>(
-    `SELECT current_setting('server_version') AS version WHERE current_setting('server_version_num')::int < $1`,
-    [LEAST_VERSION * 10_000],
-  );
-  if (rows[0] === undefined) return;
-  throw new StartupError(
-    `PostgreSQL ${rows[0].version} is too old for the metadata: ${LEAST_VERSION} or newer is needed`,
-  );
-}
-
-async function assertPrimary(client: pg.Client): Promise<void> {
-  if (!(await isStandby(client))) return;
-  throw new StartupError(
-    'PostgreSQL in CLOUDLET_METADATA_URL is a standby, which is read-only: set the URL of the primary',
-  );
 }
 
 async function assertNotMovedAway(client: pg.Client): Promise<void> {

@@ -81,3 +81,12 @@ export class RowIds {
     return made;
   }
 }
+
+/** Tables whose row ids come from a sequence. */
+export async function numberedTables(client: Client): Promise<ReadonlySet<string>> {
+  const { rows } = await client.query<{ table: string }>(
+    `SELECT regexp_replace(sequencename, '_id_seq$', '') AS table FROM pg_sequences
+     WHERE schemaname = current_schema() AND sequencename LIKE '%_id_seq'`,
+  );
+  return new Set(rows.map(({ table }) => table));
+}

@@ -1,5 +1,10 @@
 /** Facts about a PostgreSQL server that decide whether it can store the metadata, and how safely. */
-import { connect } from './connections.ts';
+import type { Client } from 'pg';
+import { StartupError } from '../../platform/data-directory.ts';
+import { connect, isStandby } from './connections.ts';
+
+/** Major version. */
+export const LEAST_VERSION = 15;
 
 export interface ServerFacts {
   readonly version: string;
@@ -81,5 +86,23 @@ export async function serverFacts(url: string, clock: { now(): number }): Promis
     };
   } finally {
     await client.end();
+  }
+}
+
+/** Rejects with a StartupError if the server is too old or a standby. */
+export async function assertUsable(client: Client): Promise<void> {
+  const { rows } = await client.query<{ version: string }>(
+    `SELECT current_setting('server_version') AS version WHERE current_setting('server_version_num')::int < $1`,
+    [LEAST_VERSION * 10_000],
+  );
+  if (rows[0] !== undefined) {
+    throw new StartupError(
+      `PostgreSQL ${rows[0].version} is too old for the metadata: ${LEAST_VERSION} or newer is needed`,
+    );
+  }
+  if (await isStandby(client)) {
+    throw new StartupError(
+      'PostgreSQL in CLOUDLET_METADATA_URL is a standby, which is read-only: set the URL of the primary',
+    );
   }
 }
