@@ -28,7 +28,7 @@ import type { UserRange } from '../../platform/host/other-users.ts';
 import { JsonText } from '../../platform/json/json.ts';
 import { openOwn, removeName } from '../host-process/foreign-files.ts';
 import type { SizeLimit } from './child-call.ts';
-import { failureOf } from './child-failures.ts';
+import { failureOf, neverBegan, queryTimeout } from './child-failures.ts';
 import { ChildHost } from './child-host.ts';
 import type { ChildEngineKind } from './child-kind.ts';
 import type { ChildSlots } from './child-slots.ts';
@@ -47,7 +47,6 @@ import {
   TenantChild,
 } from './tenant-child.ts';
 import { TenantFolders } from './tenant-folders.ts';
-import { neverBegan, queryTimeout } from './time-errors.ts';
 
 export interface ChildEngineOptions {
   readonly clock: Clock;

@@ -1,10 +1,14 @@
-/** Failures of a database's process as errors of the domain. */
+/** Errors of the API for what happens to the process and the data of a database. */
 import { QueryFailed } from '../../databases/engine.ts';
 import { AppError, hostDiskFull } from '../../platform/errors.ts';
-import { dataDamaged } from './data-errors.ts';
-import { displaced } from './displaced.ts';
 import { ChildGone, ChildRefused } from './tenant-child.ts';
-import { queryTimeout } from './time-errors.ts';
+
+const RETRY_SECONDS = 5;
+const RECOVERY_HINT =
+  'Load its last dump with POST /api/databases/{database_id}/load, or ask the operator: an earlier recovery point ' +
+  'may contain one';
+export const DISPLACED_HINT =
+  'Run shorter statements, or fewer databases at the same time, then try again: add an index, or split the work';
 
 /** `errorName`: the engine's name for an unnamed error. Other errors are kept. */
 export function failureOf(error: unknown, errorName: string): unknown {
@@ -21,5 +25,46 @@ function goneError(error: ChildGone): AppError {
   return new AppError('engine_unavailable', 'The sessions of the database were terminated', {
     hint: 'Try again',
     cause: error,
+  });
+}
+
+/** `what` must not contain a path. */
+export function dataMissing(what: string): AppError {
+  return new AppError('data_missing', `The data of this database is missing: ${what}`, {
+    hint: RECOVERY_HINT,
+  });
+}
+
+/** `what` must not contain a path. */
+export function dataDamaged(what: string, cause?: unknown): AppError {
+  const detail = `The stored data of this database is damaged: ${what}`;
+  return new AppError('data_damaged', detail, { hint: RECOVERY_HINT, cause });
+}
+
+/** A statement was ended for another account's slot; `cause` names it, its duration, and the reason. */
+export function displaced(cause: Error): AppError {
+  return new AppError('engine_unavailable', cause.message, {
+    hint: DISPLACED_HINT,
+    retryAfterSeconds: RETRY_SECONDS,
+    cause,
+  });
+}
+
+/** The statement exceeded its time; `ms`: the limit, null: none was set. */
+export function queryTimeout(ms: number | null, cause: unknown): AppError {
+  const limit = ms === null ? 'longer than allowed' : `longer than ${ms / 1000} seconds`;
+  return new AppError('query_timeout', `The statement took ${limit} and was cancelled`, {
+    hint: 'Query less data at once, or add an index',
+    cause,
+  });
+}
+
+/** The statement waited `waitedMs`, and never ran. */
+export function neverBegan(waitedMs: number, cause: unknown): AppError {
+  const detail = `The statement was not run: it waited ${waitedMs / 1000} s for other statements of its database`;
+  return new AppError('engine_unavailable', detail, {
+    hint: 'Retry when the other statements have finished, or run fewer statements at the same time',
+    retryAfterSeconds: RETRY_SECONDS,
+    cause,
   });
 }

@@ -9,9 +9,9 @@ import type { Clock } from '../../platform/clock.ts';
 import { KeyedMutex } from '../../platform/concurrency.ts';
 import { AppError, isAppError } from '../../platform/errors.ts';
 import type { SizeLimit } from './child-call.ts';
+import { dataDamaged } from './child-failures.ts';
 import type { LaunchedChild } from './child-host.ts';
 import type { BusyChild, ChildSlots, IdleChild, SlotUser } from './child-slots.ts';
-import { dataDamaged } from './data-errors.ts';
 import { HeavyAccounts } from './heavy-accounts.ts';
 import {
   type CallHead,

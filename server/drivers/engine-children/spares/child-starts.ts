@@ -2,9 +2,9 @@
 import type { Logger } from 'pino';
 import type { EngineDatabase } from '../../../databases/engine.ts';
 import type { Clock } from '../../../platform/clock.ts';
+import { dataMissing } from '../child-failures.ts';
 import type { ChildHost, LaunchedChild } from '../child-host.ts';
 import type { ChildSlots } from '../child-slots.ts';
-import { dataMissing } from '../data-errors.ts';
 import type { TenantFolders } from '../tenant-folders.ts';
 import { type Spare, SpareChild, type SpareOptions } from './spare-child.ts';
 import type { SpareUsers } from './spare-users.ts';

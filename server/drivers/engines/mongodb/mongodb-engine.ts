@@ -19,9 +19,8 @@ import { isAppError } from '../../../platform/errors.ts';
 import { programFile } from '../../../platform/program-files.ts';
 import { socketPair } from '../../dialed.ts';
 import { ChildEngine, type ChildEngineOptions } from '../../engine-children/child-engine.ts';
+import { DISPLACED_HINT, dataDamaged } from '../../engine-children/child-failures.ts';
 import type { ChildEngineKind } from '../../engine-children/child-kind.ts';
-import { dataDamaged } from '../../engine-children/data-errors.ts';
-import { DISPLACED_HINT } from '../../engine-children/displaced.ts';
 import { ChildGone, ChildRefused } from '../../engine-children/tenant-child.ts';
 import {
   type Address,

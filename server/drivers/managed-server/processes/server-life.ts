@@ -6,7 +6,7 @@ import { QueryFailed } from '../../../databases/engine.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import { KeyedMutex } from '../../../platform/concurrency.ts';
 import { AppError } from '../../../platform/errors.ts';
-import { DISPLACED_HINT, displaced } from '../../engine-children/displaced.ts';
+import { DISPLACED_HINT, displaced } from '../../engine-children/child-failures.ts';
 import type { AccountServerDeps, Wish } from '../accounts/account-kind.ts';
 import type { ServerUse } from '../sql-engine.ts';
 import { StartTrouble } from './server-trouble.ts';
