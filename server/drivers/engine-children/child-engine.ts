@@ -9,7 +9,6 @@ import {
   type DumpHow,
   type EngineDatabase,
   type Insertion,
-  LoadFailed,
   type Measured,
   type Query,
   QueryFailed,
@@ -23,7 +22,7 @@ import {
 import type { LoadHow } from '../../databases/left-out.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { KeyedMutex } from '../../platform/concurrency.ts';
-import { AppError, hostDiskFull } from '../../platform/errors.ts';
+import { AppError } from '../../platform/errors.ts';
 import type { UserRange } from '../../platform/host/other-users.ts';
 import { JsonText } from '../../platform/json/json.ts';
 import { openOwn, removeName } from '../host-process/foreign-files.ts';
@@ -32,20 +31,13 @@ import { failureOf, neverBegan, queryTimeout } from './child-failures.ts';
 import { ChildHost } from './child-host.ts';
 import type { ChildEngineKind } from './child-kind.ts';
 import type { ChildSlots } from './child-slots.ts';
-import { Children, COPY_FILE, FILE } from './children.ts';
+import { Children, COPY_FILE } from './children.ts';
 import { queryResultOf } from './json-answers.ts';
-import { assertUsable, receiveFile } from './load-file.ts';
+import { examineFile, receiveFile } from './load-file.ts';
 import { insertBy, scanBy } from './rows/whole-tables.ts';
 import { ChildStarts } from './spares/child-starts.ts';
 import type { SpareOptions } from './spares/spare-child.ts';
-import {
-  type CallHead,
-  type CallOptions,
-  type ChildAnswer,
-  ChildGone,
-  ChildRefused,
-  TenantChild,
-} from './tenant-child.ts';
+import { type CallHead, type CallOptions, type ChildAnswer, ChildRefused } from './tenant-child.ts';
 import { TenantFolders } from './tenant-folders.ts';
 
 export interface ChildEngineOptions {
@@ -71,12 +63,8 @@ export interface ChildEngineOptions {
   readonly onFault: (databaseId: string, what: string | null) => void;
 }
 
-type Examining = LoadHow & { readonly text: string | undefined; readonly isAdded: boolean };
-
 /** Length of a child's error text that is shown. */
 const SHOWN_CHARACTERS = 200;
-/** Time to check an uploaded file. */
-const CHECK_MS = 10 * 60_000;
 /** How long a call waits for other statements of its database. */
 const WAIT_MS = 40_000;
 
@@ -271,10 +259,12 @@ export class ChildEngine {
     const { loaded: kind } = this.#kind;
     const folder = await this.#folders.stage(name);
     try {
-      const { file, text, isAdded } = await receiveFile(dump, { folder, kind, sizeLimitBytes, ...how });
+      const received = await receiveFile(dump, { folder, kind, sizeLimitBytes, ...how });
+      const { file, isAdded } = received;
       const uid = this.#host.uidOf(database.number);
       await this.#folders.give(folder, uid, file);
-      const examine = () => this.#examine(folder, database, { ...how, text, isAdded });
+      const deps = { ...this.#options, host: this.#host };
+      const examine = () => examineFile(deps, { folder, database, received, how });
       if (!isAdded) await examine();
       await this.#children.without(name, async () => {
         if (isAdded) await this.#folders.copyToStage(name, uid).then(examine);
@@ -365,38 +355,6 @@ export class ChildEngine {
       return await answer;
     } catch (error) {
       throw failureOf(error, this.#kind.errorName);
-    }
-  }
-
-  /** Throws LoadFailed when the content of the folder is unusable. */
-  async #examine(folder: string, database: EngineDatabase, how: Examining): Promise<void> {
-    const { signal, text, isAdded, leftOut } = how;
-    const lenient = leftOut !== undefined;
-    const { clock, slots } = this.#options;
-    const { sizeLimitBytes, database: name, number } = database;
-    const leave = await slots.take(database.accountId, signal);
-    const launched = await this.#host
-      .launch(folder, { name: `${name}-load`, uid: this.#host.uidOf(number), isLast: true })
-      .catch((error) => {
-        leave();
-        throw error;
-      });
-    const child = new TenantChild(launched, { clock, silenceMs: () => CHECK_MS, onCounters: () => {} });
-    try {
-      await child.call({ kind: 'keepFree', bytes: this.#options.keepFreeBytes() });
-      const { head } = await child.call(
-        { kind: 'check', tell: true, name, file: FILE, text, isAdded, sizeLimitBytes, lenient },
-        { signal },
-      );
-      assertUsable(head, leftOut);
-    } catch (error) {
-      if (error instanceof ChildRefused && error.isDiskFull) throw hostDiskFull(error);
-      if (error instanceof ChildRefused) throw new LoadFailed(`the file cannot be read: ${error.message}`);
-      throw error;
-    } finally {
-      child.kill(new ChildGone('ended', 'the file was checked'));
-      await child.ended;
-      leave();
     }
   }
 }

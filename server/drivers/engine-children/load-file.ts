@@ -5,7 +5,12 @@ import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { type EngineDatabase, LoadFailed } from '../../databases/engine.ts';
 import type { LeftOut, LoadHow } from '../../databases/left-out.ts';
+import type { Clock } from '../../platform/clock.ts';
 import { hostDiskFull } from '../../platform/errors.ts';
+import type { ChildHost } from './child-host.ts';
+import type { ChildSlots } from './child-slots.ts';
+import { FILE } from './children.ts';
+import { ChildGone, ChildRefused, TenantChild } from './tenant-child.ts';
 
 /** The file format that tenants upload. */
 export interface LoadedKind {
@@ -23,6 +28,8 @@ export interface LoadedKind {
 
 /** Bytes of a text needed to detect that it is data-only. */
 const START_BYTES = 64 * 1024;
+/** Time to check an uploaded file. */
+const CHECK_MS = 10 * 60_000;
 
 async function hasDataAlone(path: string, { isDataOnly }: LoadedKind): Promise<boolean> {
   if (isDataOnly === undefined) return false;
@@ -68,8 +75,56 @@ export async function receiveFile(from: Readable, how: Receiving): Promise<Recei
   return { file, text, isAdded };
 }
 
+export interface ExaminingDeps {
+  readonly clock: Clock;
+  readonly slots: ChildSlots;
+  readonly host: ChildHost;
+  readonly keepFreeBytes: () => number;
+}
+
+interface Examining {
+  readonly folder: string;
+  readonly database: EngineDatabase;
+  readonly received: Pick<Received, 'text' | 'isAdded'>;
+  readonly how: Pick<LoadHow, 'signal' | 'leftOut'>;
+}
+
+/** Has a process check the content of the folder. Throws LoadFailed if it is unusable. */
+export async function examineFile(deps: ExaminingDeps, examining: Examining): Promise<void> {
+  const { clock, slots, host, keepFreeBytes } = deps;
+  const { folder, database, received, how } = examining;
+  const { signal, leftOut } = how;
+  const { text, isAdded } = received;
+  const { sizeLimitBytes, database: name, number } = database;
+  const leave = await slots.take(database.accountId, signal);
+  const launched = await host
+    .launch(folder, { name: `${name}-load`, uid: host.uidOf(number), isLast: true })
+    .catch((error) => {
+      leave();
+      throw error;
+    });
+  const child = new TenantChild(launched, { clock, silenceMs: () => CHECK_MS, onCounters: () => {} });
+  try {
+    await child.call({ kind: 'keepFree', bytes: keepFreeBytes() });
+    const lenient = leftOut !== undefined;
+    const { head } = await child.call(
+      { kind: 'check', tell: true, name, file: FILE, text, isAdded, sizeLimitBytes, lenient },
+      { signal },
+    );
+    assertUsable(head, leftOut);
+  } catch (error) {
+    if (error instanceof ChildRefused && error.isDiskFull) throw hostDiskFull(error);
+    if (error instanceof ChildRefused) throw new LoadFailed(`the file cannot be read: ${error.message}`);
+    throw error;
+  } finally {
+    child.kill(new ChildGone('ended', 'the file was checked'));
+    await child.ended;
+    leave();
+  }
+}
+
 /** Checks the child's answer, and records omitted statements; files have no lines. Throws LoadFailed. */
-export function assertUsable(head: Readonly<Record<string, unknown>>, leftOut: LeftOut | undefined): void {
+function assertUsable(head: Readonly<Record<string, unknown>>, leftOut: LeftOut | undefined): void {
   if (head.fault !== null) throw new LoadFailed(String(head.fault));
   if (!Array.isArray(head.leftOut)) return;
   for (const { text, reason } of head.leftOut) {
