@@ -27,129 +27,95 @@ const DEBIAN = 'https://cloud.debian.org/images/cloud';
 const UBUNTU = 'https://cloud-images.ubuntu.com/releases';
 const ALPINE = 'https://dl-cdn.alpinelinux.org/alpine';
 const FEDORA = 'https://dl.fedoraproject.org/pub/fedora/linux/releases';
-const ALPINE_324 = `${ALPINE}/v3.24/releases/cloud/generic_alpine-3.24.1-x86_64-bios-cloudinit-r0.qcow2`;
-const ALPINE_322 = `${ALPINE}/v3.22/releases/cloud/generic_alpine-3.22.5-x86_64-bios-cloudinit-r0.qcow2`;
+
+type Entry = readonly [name: string, image: KnownImage];
+
+/** A release of a publisher: what differs from its other releases. */
+interface Release {
+  readonly version: string;
+  readonly aboutMb: number;
+}
+
+function debian(codename: string, { version, aboutMb }: Release): Entry {
+  const folder = `${DEBIAN}/${codename}/latest`;
+  const image: KnownImage = {
+    title: `Debian ${version} (${codename})`,
+    version,
+    architecture: 'x86_64',
+    url: `${folder}/debian-${version}-genericcloud-amd64.qcow2`,
+    redirectHosts: ['.ftp.acc.umu.se'],
+    algorithm: 'sha512',
+    sum: { url: `${folder}/SHA512SUMS` },
+    aboutBytes: aboutMb * MB,
+    loginUser: 'debian',
+    hasCloudInit: true,
+  };
+  return [`debian-${version}`, image];
+}
+
+function ubuntu(codename: string, { version, aboutMb }: Release): Entry {
+  const folder = `${UBUNTU}/${codename}/release`;
+  const image: KnownImage = {
+    title: `Ubuntu ${version} LTS (${codename})`,
+    version,
+    architecture: 'x86_64',
+    url: `${folder}/ubuntu-${version}-server-cloudimg-amd64.img`,
+    redirectHosts: [],
+    algorithm: 'sha256',
+    sum: { url: `${folder}/SHA256SUMS` },
+    aboutBytes: aboutMb * MB,
+    loginUser: 'ubuntu',
+    hasCloudInit: true,
+  };
+  return [`ubuntu-${version}`, image];
+}
+
+function alpine(branch: string, { version, aboutMb }: Release): Entry {
+  const file = `generic_alpine-${version}-x86_64-bios-cloudinit-r0.qcow2`;
+  const url = `${ALPINE}/v${branch}/releases/cloud/${file}`;
+  const image: KnownImage = {
+    title: `Alpine Linux ${branch}`,
+    version,
+    architecture: 'x86_64',
+    url,
+    redirectHosts: [],
+    algorithm: 'sha512',
+    sum: { url: `${url}.sha512` },
+    aboutBytes: aboutMb * MB,
+    loginUser: 'alpine',
+    hasCloudInit: true,
+  };
+  return [`alpine-${branch}`, image];
+}
+
+function fedora(pinned: string, { version, aboutMb }: Release): Entry {
+  const major = version.replace(/-.*/, '');
+  const image: KnownImage = {
+    title: `Fedora Cloud ${major}`,
+    version,
+    architecture: 'x86_64',
+    url: `${FEDORA}/${major}/Cloud/x86_64/images/Fedora-Cloud-Base-Generic-${version}.x86_64.qcow2`,
+    redirectHosts: [],
+    algorithm: 'sha256',
+    sum: { pinned },
+    aboutBytes: aboutMb * MB,
+    loginUser: 'fedora',
+    hasCloudInit: true,
+  };
+  return [`fedora-${major}`, image];
+}
+
+const FEDORA_44 = '28680fe5b371a5a82ebf43a31926e086a168e59949d03969c5093e7071f90b7f';
+const FEDORA_43 = '846574c8a97cd2d8dc1f231062d73107cc85cbbbda56335e264a46e3a6c8ab2f';
 
 /** Keyed by the name that accounts give as the image of a machine. */
 export const KNOWN_IMAGES: ReadonlyMap<string, KnownImage> = new Map<string, KnownImage>([
-  [
-    'debian-13',
-    {
-      title: 'Debian 13 (trixie)',
-      version: '13',
-      architecture: 'x86_64',
-      url: `${DEBIAN}/trixie/latest/debian-13-genericcloud-amd64.qcow2`,
-      redirectHosts: ['.ftp.acc.umu.se'],
-      algorithm: 'sha512',
-      sum: { url: `${DEBIAN}/trixie/latest/SHA512SUMS` },
-      aboutBytes: 340 * MB,
-      loginUser: 'debian',
-      hasCloudInit: true,
-    },
-  ],
-  [
-    'debian-12',
-    {
-      title: 'Debian 12 (bookworm)',
-      version: '12',
-      architecture: 'x86_64',
-      url: `${DEBIAN}/bookworm/latest/debian-12-genericcloud-amd64.qcow2`,
-      redirectHosts: ['.ftp.acc.umu.se'],
-      algorithm: 'sha512',
-      sum: { url: `${DEBIAN}/bookworm/latest/SHA512SUMS` },
-      aboutBytes: 340 * MB,
-      loginUser: 'debian',
-      hasCloudInit: true,
-    },
-  ],
-  [
-    'ubuntu-26.04',
-    {
-      title: 'Ubuntu 26.04 LTS (resolute)',
-      version: '26.04',
-      architecture: 'x86_64',
-      url: `${UBUNTU}/resolute/release/ubuntu-26.04-server-cloudimg-amd64.img`,
-      redirectHosts: [],
-      algorithm: 'sha256',
-      sum: { url: `${UBUNTU}/resolute/release/SHA256SUMS` },
-      aboutBytes: 800 * MB,
-      loginUser: 'ubuntu',
-      hasCloudInit: true,
-    },
-  ],
-  [
-    'ubuntu-24.04',
-    {
-      title: 'Ubuntu 24.04 LTS (noble)',
-      version: '24.04',
-      architecture: 'x86_64',
-      url: `${UBUNTU}/noble/release/ubuntu-24.04-server-cloudimg-amd64.img`,
-      redirectHosts: [],
-      algorithm: 'sha256',
-      sum: { url: `${UBUNTU}/noble/release/SHA256SUMS` },
-      aboutBytes: 630 * MB,
-      loginUser: 'ubuntu',
-      hasCloudInit: true,
-    },
-  ],
-  [
-    'alpine-3.24',
-    {
-      title: 'Alpine Linux 3.24',
-      version: '3.24.1',
-      architecture: 'x86_64',
-      url: ALPINE_324,
-      redirectHosts: [],
-      algorithm: 'sha512',
-      sum: { url: `${ALPINE_324}.sha512` },
-      aboutBytes: 184 * MB,
-      loginUser: 'alpine',
-      hasCloudInit: true,
-    },
-  ],
-  [
-    'alpine-3.22',
-    {
-      title: 'Alpine Linux 3.22',
-      version: '3.22.5',
-      architecture: 'x86_64',
-      url: ALPINE_322,
-      redirectHosts: [],
-      algorithm: 'sha512',
-      sum: { url: `${ALPINE_322}.sha512` },
-      aboutBytes: 185 * MB,
-      loginUser: 'alpine',
-      hasCloudInit: true,
-    },
-  ],
-  [
-    'fedora-44',
-    {
-      title: 'Fedora Cloud 44',
-      version: '44-1.7',
-      architecture: 'x86_64',
-      url: `${FEDORA}/44/Cloud/x86_64/images/Fedora-Cloud-Base-Generic-44-1.7.x86_64.qcow2`,
-      redirectHosts: [],
-      algorithm: 'sha256',
-      sum: { pinned: '28680fe5b371a5a82ebf43a31926e086a168e59949d03969c5093e7071f90b7f' },
-      aboutBytes: 580 * MB,
-      loginUser: 'fedora',
-      hasCloudInit: true,
-    },
-  ],
-  [
-    'fedora-43',
-    {
-      title: 'Fedora Cloud 43',
-      version: '43-1.6',
-      architecture: 'x86_64',
-      url: `${FEDORA}/43/Cloud/x86_64/images/Fedora-Cloud-Base-Generic-43-1.6.x86_64.qcow2`,
-      redirectHosts: [],
-      algorithm: 'sha256',
-      sum: { pinned: '846574c8a97cd2d8dc1f231062d73107cc85cbbbda56335e264a46e3a6c8ab2f' },
-      aboutBytes: 560 * MB,
-      loginUser: 'fedora',
-      hasCloudInit: true,
-    },
-  ],
+  debian('trixie', { version: '13', aboutMb: 340 }),
+  debian('bookworm', { version: '12', aboutMb: 340 }),
+  ubuntu('resolute', { version: '26.04', aboutMb: 800 }),
+  ubuntu('noble', { version: '24.04', aboutMb: 630 }),
+  alpine('3.24', { version: '3.24.1', aboutMb: 184 }),
+  alpine('3.22', { version: '3.22.5', aboutMb: 185 }),
+  fedora(FEDORA_44, { version: '44-1.7', aboutMb: 580 }),
+  fedora(FEDORA_43, { version: '43-1.6', aboutMb: 560 }),
 ]);
