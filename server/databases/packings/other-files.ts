@@ -1,6 +1,7 @@
 /** Recognizes, by the first bytes, files that are not dumps of the database's engine. */
 import { type EngineName, LoadFailed } from '../engine.ts';
 import type { EngineDescription } from '../engine-description.ts';
+import { begin, withoutMark } from '../file-start.ts';
 
 const HEAD_BYTES = 256;
 
@@ -26,25 +27,14 @@ export async function* ofEngine(
   pieces: AsyncIterable<Uint8Array>,
   abouts: readonly About[],
 ): AsyncGenerator<Uint8Array> {
-  const source = pieces[Symbol.asyncIterator]();
+  const { head, whole, close } = await begin(pieces, ({ length }) => length >= HEAD_BYTES);
   try {
-    let head: Buffer = Buffer.alloc(0);
-    let next = await source.next();
-    for (; !next.done && head.length < HEAD_BYTES; next = await source.next())
-      head = Buffer.concat([head, next.value]);
-    assertNoOther(
-      engine,
-      head
-        .toString('latin1')
-        .replace(/^\xef\xbb\xbf/, '')
-        .replaceAll('\r', ''),
-      abouts,
-    );
-    if (head.length > 0) yield head;
-    for (; !next.done; next = await source.next()) yield next.value;
-  } finally {
-    await source.return?.();
+    assertNoOther(engine, withoutMark(head).toString('latin1').replaceAll('\r', ''), abouts);
+  } catch (error) {
+    await close();
+    throw error;
   }
+  yield* whole;
 }
 
 function assertNoOther(engine: EngineName, head: string, abouts: readonly About[]): void {

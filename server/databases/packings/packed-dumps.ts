@@ -2,6 +2,7 @@
 import type { Duplex, Readable } from 'node:stream';
 import { createGunzip, createZstdDecompress } from 'node:zlib';
 import { LoadFailed } from '../engine.ts';
+import { begin } from '../file-start.ts';
 import { bzip2Unpacker, xzUnpacker } from './program-unpackers.ts';
 import { zippedFile } from './zipped-file.ts';
 
@@ -47,15 +48,7 @@ export async function* unpacked(
   pieces: AsyncIterable<Uint8Array>,
   layers = MOST_LAYERS,
 ): AsyncGenerator<Uint8Array> {
-  const source = pieces[Symbol.asyncIterator]();
-  let head: Buffer = Buffer.alloc(0);
-  let isOver = false;
-  while (head.length < MAGIC_BYTES && !isOver) {
-    const { value, done } = await source.next();
-    isOver = done === true;
-    if (value !== undefined) head = Buffer.concat([head, value]);
-  }
-  const whole = joined(head, source);
+  const { head, whole, close } = await begin(pieces, ({ length }) => length >= MAGIC_BYTES);
   const packing = PACKINGS.find(({ magic }) => head.subarray(0, magic.length).equals(magic));
   if (packing === undefined) {
     yield* whole;
@@ -69,34 +62,17 @@ export async function* unpacked(
   if (unpack === undefined || layers === 0) {
     const what =
       layers === 0 ? 'packed in too many layers' : `packed with ${name}, which is not unpacked here`;
-    await source.return?.();
+    await close();
     throw new LoadFailed(
       `The file is ${what}: unpack it first (\`${command}\`), or pack it with gzip, zstd, xz, bzip2 or zip`,
     );
   }
-  yield* unpacked(through(whole, await opened(whole, unpack), name), layers - 1);
-}
-
-/** Nothing more is read from the file if no unpacker exists. */
-async function opened(
-  whole: AsyncGenerator<Uint8Array>,
-  unpack: () => Duplex | Promise<Duplex>,
-): Promise<Duplex> {
-  try {
-    return await unpack();
-  } catch (error) {
-    await whole.return(undefined);
+  // Nothing more is read from the file if no unpacker exists.
+  const unpacker = await Promise.try(unpack).catch(async (error: unknown) => {
+    await close();
     throw error;
-  }
-}
-
-async function* joined(head: Buffer, rest: AsyncIterator<Uint8Array>): AsyncGenerator<Uint8Array> {
-  try {
-    if (head.length > 0) yield head;
-    for (let next = await rest.next(); !next.done; next = await rest.next()) yield next.value;
-  } finally {
-    await rest.return?.();
-  }
+  });
+  yield* unpacked(through(whole, unpacker, name), layers - 1);
 }
 
 async function* through(

@@ -1,5 +1,6 @@
 /** Text in UTF-16, as PowerShell writes it with ">", in UTF-8. */
 import { LoadFailed } from '../engine.ts';
+import { begin } from '../file-start.ts';
 
 const HEAD_BYTES = 4;
 /** Beyond ASCII, PowerShell may have altered the characters before they reached the file. */
@@ -11,22 +12,15 @@ const BEYOND_ASCII = /[^\x00-\x7f]/;
  * PowerShell decodes a program's output in the console's encoding, so they may be wrong.
  */
 export async function* inUtf8(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-  const source = pieces[Symbol.asyncIterator]();
-  try {
-    let head: Buffer = Buffer.alloc(0);
-    let next = await source.next();
-    for (; !next.done && head.length + next.value.length < HEAD_BYTES; next = await source.next())
-      head = Buffer.concat([head, next.value]);
-    head = next.done ? head : Buffer.concat([head, next.value]);
-    const label = labelOf(head);
-    const read = label === null ? null : new AsciiReader(label);
-    if (head.length > 0) yield read === null ? head : read.take(head);
-    for (next = await source.next(); !next.done; next = await source.next())
-      yield read === null ? next.value : read.take(next.value);
-    read?.end();
-  } finally {
-    await source.return?.();
+  const { head, whole } = await begin(pieces, ({ length }) => length >= HEAD_BYTES);
+  const label = labelOf(head);
+  if (label === null) {
+    yield* whole;
+    return;
   }
+  const reader = new AsciiReader(label);
+  for await (const piece of whole) yield reader.take(piece);
+  reader.end();
 }
 
 /**

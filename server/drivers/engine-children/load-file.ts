@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { type EngineDatabase, LoadFailed } from '../../databases/engine.ts';
+import { begin } from '../../databases/file-start.ts';
 import type { LeftOut, LoadHow } from '../../databases/left-out.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { hostDiskFull } from '../../platform/errors.ts';
@@ -55,14 +56,13 @@ interface Receiving extends Pick<EngineDatabase, 'sizeLimitBytes'>, Pick<LoadHow
 /** Writes the file into the folder. Throws LoadFailed, `host_disk_full`, and the errors of `adding`. */
 export async function receiveFile(from: Readable, how: Receiving): Promise<Received> {
   const { folder, kind, sizeLimitBytes, adding } = how;
-  const pieces = from[Symbol.asyncIterator]() as AsyncIterator<Buffer>;
-  const start = await startOf(pieces, kind.header.length);
-  const isText = kind.text !== undefined && isTextStart(start, kind);
+  const { head, whole } = await begin<Buffer>(from, ({ length }) => length >= kind.header.length);
+  const isText = kind.text !== undefined && isTextStart(head, kind);
   const text = isText ? kind.text : undefined;
   const file = text ?? kind.file;
   try {
     await pipeline(
-      joined(start, pieces),
+      whole,
       (all) => checked(all, isText ? null : kind, sizeLimitBytes),
       createWriteStream(join(folder, file), { mode: 0o600, flush: true }),
     );
@@ -129,25 +129,6 @@ function assertUsable(head: Readonly<Record<string, unknown>>, leftOut: LeftOut 
   if (!Array.isArray(head.leftOut)) return;
   for (const { text, reason } of head.leftOut) {
     leftOut?.add({ line: null, text: String(text), reason: String(reason) });
-  }
-}
-
-async function startOf(pieces: AsyncIterator<Buffer>, length: number): Promise<Buffer> {
-  let start = Buffer.alloc(0);
-  while (start.length < length) {
-    const { value, done } = await pieces.next();
-    if (done) break;
-    start = Buffer.concat([start, value]);
-  }
-  return start;
-}
-
-async function* joined(start: Buffer, rest: AsyncIterator<Buffer>): AsyncGenerator<Buffer> {
-  try {
-    yield start;
-    for (let next = await rest.next(); !next.done; next = await rest.next()) yield next.value;
-  } finally {
-    await rest.return?.();
   }
 }
 

@@ -4,7 +4,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { StringDecoder } from 'node:string_decoder';
 import { setImmediate as turn } from 'node:timers/promises';
 import { readSql } from '../../../../libs/hrana/index.ts';
-import { NO_STATEMENT } from '../../../databases/text-start.ts';
+import { NO_STATEMENT } from '../../../databases/file-start.ts';
 import type { SizeLimit } from '../../engine-children/child-call.ts';
 import { loadAuthorizer } from './authorizer.ts';
 import { LIMITS, limitSize, PAGE_BYTES } from './tenant-file.ts';

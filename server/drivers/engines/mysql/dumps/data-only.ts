@@ -4,6 +4,7 @@
  * that changes a table, so these are left out.
  */
 import { LoadFailed } from '../../../../databases/engine.ts';
+import { begin } from '../../../../databases/file-start.ts';
 import type { LeftOut } from '../../../../databases/left-out.ts';
 
 /** The beginning of a statement, possibly in a comment that newer servers execute. */
@@ -20,16 +21,12 @@ const MOST_LINE = 4096;
 export async function withoutTables(
   pieces: AsyncIterable<Buffer>,
 ): Promise<{ readonly isDataOnly: boolean; readonly pieces: AsyncGenerator<Buffer> }> {
-  const source = pieces[Symbol.asyncIterator]();
-  let head: Buffer = Buffer.alloc(0);
-  let isData: boolean | null = null;
-  for (let isOver = false; isData === null && !isOver && head.length < MOST_BYTES; ) {
-    const { value, done } = await source.next();
-    isOver = done === true;
-    if (value !== undefined) head = Buffer.concat([head, value]);
+  let isData = null as boolean | null;
+  const { whole } = await begin(pieces, (head, isOver) => {
     isData = firstContent(head, isOver);
-  }
-  return { isDataOnly: isData === true, pieces: joined(head, source) };
+    return isData !== null || head.length >= MOST_BYTES;
+  });
+  return { isDataOnly: isData === true, pieces: whole };
 }
 
 /** Whether the dump is data only; null: nothing was read yet. */
@@ -47,15 +44,6 @@ function firstContent(head: Buffer, isOver: boolean): boolean | null {
     at = last + 1;
   }
   return null;
-}
-
-async function* joined(head: Buffer, rest: AsyncIterator<Buffer>): AsyncGenerator<Buffer> {
-  try {
-    yield head;
-    for (let next = await rest.next(); !next.done; next = await rest.next()) yield next.value;
-  } finally {
-    await rest.return?.();
-  }
 }
 
 /** Statements of dumps that would end the transaction, and are not needed in one. */

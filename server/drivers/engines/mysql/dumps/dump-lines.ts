@@ -7,7 +7,7 @@
  */
 import { Transform, type TransformCallback } from 'node:stream';
 import { LoadFailed } from '../../../../databases/engine.ts';
-import { cutOff, NO_STATEMENT, withoutMark } from '../../../../databases/text-start.ts';
+import { cutOff, NO_STATEMENT, withoutMark } from '../../../../databases/file-start.ts';
 import { OneTransaction } from './data-only.ts';
 import { FirstStatement } from './first-statement.ts';
 import { ForeignLines, type LenientLoad } from './foreign-lines.ts';

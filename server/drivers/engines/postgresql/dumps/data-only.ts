@@ -2,6 +2,7 @@
  * Whether a dump expects existing tables, like those of `pg_dump --data-only` and `--section=post-data`: rows
  * or indexes come before any CREATE TABLE, so an empty database could not load it.
  */
+import { joined, withoutMark } from '../../../../databases/file-start.ts';
 import { SqlStatements, type StatementJudge } from './sql-statements.ts';
 
 /** Statements before the first of the content; of `select`: set_config, setval. */
@@ -47,23 +48,11 @@ export async function withoutTables(
       statements.end();
       break;
     }
-    statements.take(bytes === 0 ? unmarked(value) : value);
+    statements.take(bytes === 0 ? withoutMark(value) : value);
     head.push(value);
     bytes += value.length;
     // The rows of one statement may be many.
     if (DATA.has(statements.openWord)) first.isData ??= true;
   }
   return { isDataOnly: first.isData === true, pieces: joined(head, source) };
-}
-
-const MARK = Buffer.from([0xef, 0xbb, 0xbf]);
-const unmarked = (piece: Buffer) => (piece.subarray(0, 3).equals(MARK) ? piece.subarray(3) : piece);
-
-async function* joined(head: readonly Buffer[], rest: AsyncIterator<Buffer>): AsyncGenerator<Buffer> {
-  try {
-    yield* head;
-    for (let next = await rest.next(); !next.done; next = await rest.next()) yield next.value;
-  } finally {
-    await rest.return?.();
-  }
 }

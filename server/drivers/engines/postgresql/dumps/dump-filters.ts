@@ -1,8 +1,8 @@
 /** Filters SQL dumps for psql, and those of pg_dump. */
 import { Transform, type TransformCallback } from 'node:stream';
 import { LoadFailed } from '../../../../databases/engine.ts';
+import { cutOff, NO_STATEMENT, withoutMark } from '../../../../databases/file-start.ts';
 import type { LeftOut } from '../../../../databases/left-out.ts';
-import { cutOff, NO_STATEMENT, withoutMark } from '../../../../databases/text-start.ts';
 import type { RefusedStatements } from './refused-statements.ts';
 import { SqlStatements, type StatementJudge } from './sql-statements.ts';
 

@@ -1,5 +1,6 @@
 /** A dump in any of pg_dump's formats, as SQL. */
 import { Readable } from 'node:stream';
+import { begin } from '../../../../databases/file-start.ts';
 import type { LeftOut } from '../../../../databases/left-out.ts';
 import { ARCHIVE_MAGIC, ByteReader, readContents } from './archive-entries.ts';
 import { isTar, UnpackedArchive } from './archive-files.ts';
@@ -20,15 +21,7 @@ export async function textOf(
   dump: Readable,
   { folder, leftOut }: { readonly folder: string; readonly leftOut: LeftOut | undefined },
 ): Promise<DumpText> {
-  const source = dump[Symbol.asyncIterator]() as AsyncIterator<Buffer>;
-  let head: Buffer = Buffer.alloc(0);
-  let isOver = false;
-  while (head.length < HEAD_BYTES && !isOver) {
-    const { value, done } = await source.next();
-    isOver = done === true;
-    if (value !== undefined) head = Buffer.concat([head, value]);
-  }
-  const whole = joined(head, source);
+  const { head, whole } = await begin<Buffer>(dump, ({ length }) => length >= HEAD_BYTES);
   const isCustom = head.subarray(0, ARCHIVE_MAGIC.length).equals(ARCHIVE_MAGIC);
   if (isCustom) return { ...made(customSql(whole, leftOut)), close: () => {} };
   if (!isTar(head)) return { stream: streamOf(whole), hasLines: true, close: () => {} };
@@ -57,14 +50,5 @@ async function* filesSql(archive: UnpackedArchive, leftOut: LeftOut | undefined)
     yield* archiveSql(await readContents(reader), archive, leftOut);
   } finally {
     await reader.close();
-  }
-}
-
-async function* joined(head: Buffer, rest: AsyncIterator<Buffer>): AsyncGenerator<Buffer> {
-  try {
-    if (head.length > 0) yield head;
-    for (let next = await rest.next(); !next.done; next = await rest.next()) yield next.value;
-  } finally {
-    await rest.return?.();
   }
 }
