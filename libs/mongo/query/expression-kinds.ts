@@ -5,7 +5,7 @@ import { spend } from '../command-time.ts';
 import type { Collation } from '../values/collations.ts';
 import { documentOf, entriesOf, mayHaveOrder } from '../values/field-order.ts';
 import { isDocument } from '../values/field-paths.ts';
-import { typeNameOf } from '../values/type-names.ts';
+import { isNil, typeNameOf } from '../values/type-names.ts';
 import { type Evaluation, type Expression, mingo } from './mingo-library.ts';
 import { assertCount, type Operator } from './operators/operator.ts';
 
@@ -35,8 +35,6 @@ export function args(document: unknown, argument: unknown, options: Evaluation):
   spend(OPERATOR_STEPS + values.length);
   return values;
 }
-
-export const isNil = (value: unknown) => value === null || value === undefined;
 
 /** An expression that is null if one of its arguments is null. */
 export function strict(work: (values: unknown[]) => unknown): Expression {

@@ -2,8 +2,8 @@
 import { type Document, Double, ObjectId, Timestamp } from 'bson';
 import { CommandError } from '../command-error.ts';
 import { isNumber, isTrue, plainNumber, toType } from '../values/numbers.ts';
-import { typeNameOf } from '../values/type-names.ts';
-import { args, evalExpr, isNil, strict } from './expression-kinds.ts';
+import { isNil, typeNameOf } from '../values/type-names.ts';
+import { args, evalExpr, strict } from './expression-kinds.ts';
 import type { Expression } from './mingo-library.ts';
 import { parseDate } from './operators/date-texts.ts';
 import { momentOf } from './operators/time-zones.ts';

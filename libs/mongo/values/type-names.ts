@@ -30,6 +30,9 @@ const NUMBERS = new Map(TYPES.map(([number, name]) => [number, name]));
 const NAMES = new Set([...NUMBERS.values(), 'number']);
 const BY_TAG = new Map([...TYPES.map(([, name, tag]) => [tag, name] as const), [TAG.undefined, 'missing']]);
 
+/** Null or missing. */
+export const isNil = (value: unknown) => value === null || value === undefined;
+
 /** The name of a value's type, as returned by `$type` in aggregations. */
 export function typeNameOf(value: unknown): string {
   const tag = tagOf(value);

@@ -2,10 +2,8 @@
 import { type Document, Long } from 'bson';
 import { CommandError } from '../../command-error.ts';
 import { isNumber, plainNumber } from '../../values/numbers.ts';
-import { typeNameOf } from '../../values/type-names.ts';
+import { isNil, typeNameOf } from '../../values/type-names.ts';
 import { civil, DAY_MS, fromLocal, momentOf, toLocal, weekStart, type Zone, zoneOf } from './time-zones.ts';
-
-const isNil = (value: unknown) => value === null || value === undefined;
 
 const MONTHS_OF: Readonly<Record<string, number>> = { year: 12, quarter: 3, month: 1 };
 const DAYS_OF: Readonly<Record<string, number>> = { week: 7, day: 1 };

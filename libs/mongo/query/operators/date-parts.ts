@@ -2,7 +2,7 @@
 import { type Document, Long } from 'bson';
 import { CommandError } from '../../command-error.ts';
 import { isNumber, plainNumber } from '../../values/numbers.ts';
-import { typeNameOf } from '../../values/type-names.ts';
+import { isNil, typeNameOf } from '../../values/type-names.ts';
 import { parseDate, parseWith } from './date-texts.ts';
 import {
   civil,
@@ -16,8 +16,6 @@ import {
   type Zone,
   zoneOf,
 } from './time-zones.ts';
-
-const isNil = (value: unknown) => value === null || value === undefined;
 
 /** Parts of a date in a zone, from milliseconds of its local time. */
 const PARTS: Readonly<Record<string, (localMs: number) => unknown>> = {

@@ -7,11 +7,9 @@ import { entriesOf, setField } from '../../values/field-order.ts';
 import { isDocument } from '../../values/field-paths.ts';
 import { compareValues, textKeyOf } from '../../values/key-order.ts';
 import { isNumber, isTrue, plainNumber } from '../../values/numbers.ts';
-import { typeNameOf } from '../../values/type-names.ts';
+import { isNil, typeNameOf } from '../../values/type-names.ts';
 import { MemoryBudget, readSort, sortOrder } from '../sorting.ts';
 import type { Operator } from './operator.ts';
-
-const isNil = (value: unknown) => value === null || value === undefined;
 
 function refused(code: number, wanted: string, value: unknown): CommandError {
   return new CommandError(code, `${wanted}, not ${typeNameOf(value)}`);

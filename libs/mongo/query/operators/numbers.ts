@@ -9,10 +9,8 @@ import {
   plainNumber,
   wholeNumber,
 } from '../../values/numbers.ts';
-import { typeNameOf } from '../../values/type-names.ts';
+import { isNil, typeNameOf } from '../../values/type-names.ts';
 import type { Operator } from './operator.ts';
-
-const isNil = (value: unknown) => value === null || value === undefined;
 
 export function numberOf(name: string, value: unknown, code = 28765): BsonNumber {
   if (isNumber(value)) return value;

@@ -2,14 +2,12 @@
 import { BSONRegExp, BSONSymbol, Code, type Document, Timestamp } from 'bson';
 import { CommandError } from '../../command-error.ts';
 import { isNumber, plainNumber } from '../../values/numbers.ts';
-import { typeNameOf } from '../../values/type-names.ts';
+import { isNil, typeNameOf } from '../../values/type-names.ts';
 import { SIZES } from '../sizes.ts';
 import type { Operator } from './operator.ts';
 
 /** The maximum size of a document. */
 const MAX_LENGTH = 16 * 2 ** 20;
-
-const isNil = (value: unknown) => value === null || value === undefined;
 
 function refused(code: number, wanted: string, value: unknown): CommandError {
   return new CommandError(code, `${wanted}, found: ${typeNameOf(value)}`);

@@ -4,6 +4,7 @@ import { CommandError } from '../../command-error.ts';
 import { isDocument, valueAt, withValueAt } from '../../values/field-paths.ts';
 import { textKeyOf } from '../../values/key-order.ts';
 import { asDouble, isNumber, plainNumber } from '../../values/numbers.ts';
+import { isNil } from '../../values/type-names.ts';
 import { collationOf } from '../expression-kinds.ts';
 import { evaluate } from '../expressions.ts';
 import type { Evaluation } from '../mingo-library.ts';
@@ -15,8 +16,6 @@ interface Output {
   /** An expression, if there is no method. */
   readonly value: unknown;
 }
-
-const isNil = (value: unknown) => value === null || value === undefined;
 
 function readOutput([name, asked]: [string, unknown]): Output {
   const { value, method }: Document = isDocument(asked) ? asked : {};
