@@ -1,6 +1,6 @@
 /** API schemas of accounts (contract §3). */
 import { SCOPES } from '../calls/principal.ts';
-import { namedObject, type Static, Type } from '../platform/json/json-schema.ts';
+import { namedObject, type Static, Type, textOrNull } from '../platform/json/json-schema.ts';
 import {
   EMAIL_MAX_LENGTH,
   EMAIL_PATTERN,
@@ -11,7 +11,6 @@ import {
   USERNAME_RULE,
 } from './account-fields.ts';
 
-const Nullable = (description: string) => Type.Union([Type.String(), Type.Null()], { description });
 const Time = (description: string) =>
   Type.String({ description: `${description}, UTC`, examples: ['2026-01-31 09:30:00'] });
 
@@ -79,12 +78,12 @@ const registered = {
   id: Type.Integer(),
   username: Type.String(),
   email: Type.String(),
-  api_key: Nullable("The account's key; null if the credential used may not read it"),
+  api_key: textOrNull("The account's key; null if the credential used may not read it"),
   plan: Type.String({ examples: ['free'] }),
   credits: Type.Number({ description: 'Balance in credits, including credits on hold' }),
   is_active: Type.Boolean({ description: 'false while suspended' }),
   created_at: Time('Time of registration'),
-  last_login: Nullable('Time of the last login with the password; null before the first'),
+  last_login: textOrNull('Time of the last login with the password; null before the first'),
 };
 
 export const Registration = namedObject('Registration', registered);
@@ -103,8 +102,8 @@ export const Account = namedObject('Account', {
       'low: credits last less than 7 days; critical: less than 24 hours; grace: no credits left, ' +
       'machines run until grace_ends_at; suspended: machines were stopped',
   }),
-  credits_exhausted_at: Nullable('When the credits ran out; null while credits are left'),
-  grace_ends_at: Nullable('When machines will be stopped; null unless in grace'),
+  credits_exhausted_at: textOrNull('When the credits ran out; null while credits are left'),
+  grace_ends_at: textOrNull('When machines will be stopped; null unless in grace'),
   canonical_id: Type.String({
     description: 'Canonical id of the account for S3 grants, policies and owners: 64 hexadecimal digits',
   }),
@@ -154,7 +153,7 @@ export const RotateBody = namedObject('ApiKeyRotation', {
 
 export const RotatedKey = namedObject('RotatedApiKey', {
   ...Account.properties,
-  previous_key_expires_at: Nullable('End of the overlap; null: no overlap'),
+  previous_key_expires_at: textOrNull('End of the overlap; null: no overlap'),
 });
 export type RotatedKey = Static<typeof RotatedKey>;
 
@@ -265,8 +264,8 @@ export const AccessKey = namedObject('AccessKey', {
   buckets: Type.Union([Type.Array(KeyBucket), Type.Null({ description: 'No limit' })]),
   access_key_id: Type.String({ description: 'S3 access key' }),
   created_at: Time('Time of creation'),
-  expires_at: Nullable('Expiry time; null: never'),
-  last_used_at: Nullable('Last use, accurate to seconds; null: never used'),
+  expires_at: textOrNull('Expiry time; null: never'),
+  last_used_at: textOrNull('Last use, accurate to seconds; null: never used'),
 });
 export type AccessKey = Static<typeof AccessKey>;
 
@@ -311,21 +310,21 @@ export const AccessKeyPath = Type.Object({ id: Type.String() });
 const { api_key: _, ...shown } = Account.properties;
 export const AdminAccount = namedObject('AdminAccount', {
   ...shown,
-  suspended_reason: Nullable('Reason of the suspension; null if not suspended'),
-  removed_at: Nullable(
+  suspended_reason: textOrNull('Reason of the suspension; null if not suspended'),
+  removed_at: textOrNull(
     'Time at which an account that its owner closed, or that an administrator removes, is removed; the owner can ' +
       'prevent it by signing in, and an administrator by keeping the account. null: not scheduled',
   ),
   storage_bytes: Type.Number({ description: 'Bytes of all object versions' }),
-  expires_at: Nullable('Time at which the account is suspended; null: it does not expire'),
-  invitation_id: Nullable('Invitation the account was created with; null: none'),
+  expires_at: textOrNull('Time at which the account is suspended; null: it does not expire'),
+  invitation_id: textOrNull('Invitation the account was created with; null: none'),
   spend_cap: Type.Union([Type.Number(), Type.Null()], {
     description: 'Spend cap set by an administrator, in credits per calendar month (UTC); null: no cap',
   }),
   must_change_password: Type.Boolean({
     description: 'Whether the user must set a new password at the next log-in',
   }),
-  last_seen_at: Nullable('Last use by a session or a key, accurate to seconds; null: never used'),
+  last_seen_at: textOrNull('Last use by a session or a key, accurate to seconds; null: never used'),
 });
 export type AdminAccount = Static<typeof AdminAccount>;
 

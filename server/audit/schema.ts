@@ -1,6 +1,6 @@
 /** Public schemas of the audit log. */
 import { Paging } from '../http/list-page.ts';
-import { namedObject, Type } from '../platform/json/json-schema.ts';
+import { namedObject, Type, textOrNull } from '../platform/json/json-schema.ts';
 
 const TIME = 'YYYY-MM-DD HH:MM:SS, UTC, or RFC 3339';
 const OUTCOMES = ['done', 'refused', 'failed'];
@@ -71,5 +71,5 @@ export const AuditVerificationView = namedObject('AuditVerification', {
   head: Type.Union([namedObject('AuditHead', { range: Type.Integer(), hash: Type.String() }), Type.Null()], {
     description: 'The newest hash; store it elsewhere, to detect a replaced log later',
   }),
-  fault: Type.Union([Type.String(), Type.Null()], { description: 'Description of the damage; null: none' }),
+  fault: textOrNull('Description of the damage; null: none'),
 });

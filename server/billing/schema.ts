@@ -1,6 +1,6 @@
 /** API schemas of billing. */
 import { ADMIN_CHANGES } from '../accounts/schema.ts';
-import { describedAs, namedObject, type Static, Type } from '../platform/json/json-schema.ts';
+import { describedAs, namedObject, type Static, Type, textOrNull } from '../platform/json/json-schema.ts';
 import { MAX_PRICE } from './catalog/price-list.ts';
 import { QUOTAS } from './catalog/quotas.ts';
 import { METER_NAMES } from './metering/meters.ts';
@@ -25,7 +25,6 @@ export const MeterName = Type.Enum([...METER_NAMES], {
     'and metadata; egress: bytes sent from buckets and from databases, in dumps and to drivers of SQLite and of the built-in MongoDB; ' +
     'database.storage: size of a database',
 });
-export const Nullable = (description: string) => Type.Union([Type.String(), Type.Null()], { description });
 
 const given = `${TIME}, YYYY-MM-DD, or RFC 3339`;
 export const PeriodQuery = Type.Object({
@@ -131,15 +130,15 @@ export const Cap = (description: string) =>
 export const ListedPrice = namedObject('ListedPrice', {
   meter: MeterName,
   resource_type: Type.String(),
-  instance_type: Nullable('null if the price is the same for all'),
-  engine: Nullable('null if the price is the same for all'),
+  instance_type: textOrNull('null if the price is the same for all'),
+  engine: textOrNull('null if the price is the same for all'),
   unit: Type.String(),
   price: Credits('Current price per unit'),
   price_per_month: Type.Union([Amount, Type.Null()], {
     description:
       'Price of 730 hours, in credits (of 1 GB if the unit is GB-hour); null if the price is not hourly',
   }),
-  effective_from: Nullable(`Start, ${TIME}; null: always`),
+  effective_from: textOrNull(`Start, ${TIME}; null: always`),
   upcoming: Type.Array(
     namedObject('UpcomingPrice', {
       price: Credits('Price per unit'),
@@ -168,9 +167,9 @@ export type NewPrice = Static<typeof NewPrice>;
 
 export const SetPrice = namedObject('SetPrice', {
   meter: MeterName,
-  instance_type: Nullable('null if the price is the same for all'),
-  engine: Nullable('null if the price is the same for all'),
-  plan: Nullable('null: all plans'),
+  instance_type: textOrNull('null if the price is the same for all'),
+  engine: textOrNull('null if the price is the same for all'),
+  plan: textOrNull('null: all plans'),
   unit: Type.String(),
   price: Credits('Price per unit'),
   effective_from: Time('Hour at which it takes effect'),
@@ -219,13 +218,13 @@ const Head = namedObject(
 export const VerifyBody = namedObject('LedgerVerificationRequest', { head: Type.Optional(Head) });
 export const Verification = namedObject('LedgerVerification', {
   running: Type.Boolean(),
-  started_at: Nullable(`${TIME}; null: none since Cloudlet started`),
+  started_at: textOrNull(`${TIME}; null: none since Cloudlet started`),
   seconds: Type.Union([Type.Number(), Type.Null()], {
     description: 'Duration; null while the verification runs',
   }),
   checked: Type.Integer({ description: 'Transfers' }),
   head: Head,
-  problem: Nullable('The inconsistency, naming the transfer or account; null: none found'),
+  problem: textOrNull('The inconsistency, naming the transfer or account; null: none found'),
 });
 
 const limitOf = (what: string) =>

@@ -1,9 +1,8 @@
 /** API schemas of spend caps, of prices before something is created, and of costs by resource. */
-import { namedObject, type Static, Type } from '../platform/json/json-schema.ts';
+import { namedObject, type Static, Type, textOrNull } from '../platform/json/json-schema.ts';
 import * as shapes from './schema.ts';
 
-const { Amount, burn, Cap, Credits, MeterName, Nullable, PeriodQuery, ReportPeriod, resource, TIME, Time } =
-  shapes;
+const { Amount, burn, Cap, Credits, MeterName, PeriodQuery, ReportPeriod, resource, TIME, Time } = shapes;
 
 const WarnPercent = Type.Array(Type.Integer({ minimum: 1, maximum: 99 }), {
   maxItems: 10,
@@ -29,8 +28,8 @@ export const SpendCap = namedObject('SpendCap', {
     description:
       'Nothing new can be created, started or stored; machines and databases are stopped. Nothing is deleted',
   }),
-  reached_since: Nullable(`Since when machines and databases are stopped, ${TIME}`),
-  expected_at: Nullable(`When the cap is reached at the current usage, ${TIME}; null: not in this month`),
+  reached_since: textOrNull(`Since when machines and databases are stopped, ${TIME}`),
+  expected_at: textOrNull(`When the cap is reached at the current usage, ${TIME}; null: not in this month`),
   resets_at: Time('Start of the next month, when spending counts from zero'),
 });
 export type SpendCap = Static<typeof SpendCap>;
@@ -81,7 +80,9 @@ export const Quote = namedObject('Quote', {
     description: 'Days that the credits last with this resource; null: nothing would cost credits',
   }),
   cap: Cap('Spend cap of the month, in credits; null: none'),
-  cap_reached_with: Nullable(`When the cap is reached with this resource, ${TIME}; null: not in this month`),
+  cap_reached_with: textOrNull(
+    `When the cap is reached with this resource, ${TIME}; null: not in this month`,
+  ),
 });
 export type Quote = Static<typeof Quote>;
 

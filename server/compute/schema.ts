@@ -1,10 +1,9 @@
 /** Public schemas of machines and images. */
 import { Paging } from '../http/list-page.ts';
 import { Reason } from '../http/response.ts';
-import { namedObject, type Static, Type } from '../platform/json/json-schema.ts';
+import { namedObject, type Static, Type, textOrNull } from '../platform/json/json-schema.ts';
 import { VM_STATES } from './machines/transitions.ts';
 
-const textOrNull = (description: string) => Type.Union([Type.String(), Type.Null()], { description });
 const integerOrNull = (description: string) => Type.Union([Type.Integer(), Type.Null()], { description });
 
 const VmPort = namedObject('VmPort', {

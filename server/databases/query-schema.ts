@@ -1,8 +1,7 @@
 /** Public schemas of statements, results and tables. */
-import { namedObject, type Static, Type } from '../platform/json/json-schema.ts';
+import { namedObject, type Static, Type, textOrNull } from '../platform/json/json-schema.ts';
 import { Database } from './schema.ts';
 
-const textOrNull = (description: string) => Type.Union([Type.String(), Type.Null()], { description });
 const names = () => Type.Array(Type.String());
 
 const QueryId = Type.String({
@@ -156,8 +155,6 @@ export const TestDatabaseEntry = namedObject('TestDatabase', {
   size_bytes: Type.Integer({
     description: 'Size of the files in bytes; included in the sizes of your databases',
   }),
-  username: Type.Union([Type.String(), Type.Null()], {
-    description: 'User who created the database; null if the engine does not record it',
-  }),
+  username: textOrNull('User who created the database; null if the engine does not record it'),
 });
 export type TestDatabaseEntry = Static<typeof TestDatabaseEntry>;

@@ -2,12 +2,11 @@
 import { Paging } from '../http/list-page.ts';
 import { Reason } from '../http/response.ts';
 import { Preparing } from '../platform/host/preparing.ts';
-import { namedObject, type Static, Type } from '../platform/json/json-schema.ts';
+import { namedObject, type Static, Type, textOrNull } from '../platform/json/json-schema.ts';
 import { DEFAULT_ENGINE, ENGINES } from './engine.ts';
 import { LANGUAGES, SQL_DIALECTS, TRANSPORTS } from './engine-description.ts';
 import { DATABASE_STATES } from './life/states.ts';
 
-const textOrNull = (description: string) => Type.Union([Type.String(), Type.Null()], { description });
 const NAME = {
   pattern: '^[a-z][a-z0-9_-]{0,62}$',
   'x-rule': 'must begin with a letter and have 1 to 63 of a-z, 0-9, "_" and "-"',

@@ -1,12 +1,10 @@
 /** API schemas of mail. */
-import { namedObject, type Static, Type } from '../platform/json/json-schema.ts';
-
-const Nullable = (description: string) => Type.Union([Type.String(), Type.Null()], { description });
+import { namedObject, type Static, Type, textOrNull } from '../platform/json/json-schema.ts';
 
 export const MailStatus = namedObject('MailStatus', {
   enabled: Type.Boolean({ description: 'Whether this cloud sends mail: CLOUDLET_SMTP_URL is set' }),
-  server: Nullable('Host and port of the mail server; null: none is set'),
-  from: Nullable('The sender of the mail'),
+  server: textOrNull('Host and port of the mail server; null: none is set'),
+  from: textOrNull('The sender of the mail'),
   pending: Type.Integer({ description: 'Mails that wait to be sent, or to be sent again' }),
   sent: Type.Integer({ description: 'In the last 30 days' }),
   failed: Type.Integer({ description: 'In the last 30 days' }),
@@ -20,11 +18,11 @@ export const Mail = namedObject('Mail', {
   state: Type.Enum(['pending', 'sent', 'failed'], {
     description: 'sent: the mail server has accepted the mail',
   }),
-  reason: Nullable('Why it failed, or the error of the last attempt'),
+  reason: textOrNull('Why it failed, or the error of the last attempt'),
   tries: Type.Integer(),
   created_at: Type.String(),
-  next_attempt_at: Nullable('null: none'),
-  ended_at: Nullable('When it was sent or given up'),
+  next_attempt_at: textOrNull('null: none'),
+  ended_at: textOrNull('When it was sent or given up'),
 });
 export type Mail = Static<typeof Mail>;
 

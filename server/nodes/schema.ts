@@ -1,5 +1,5 @@
 /** Public schemas of the nodes of a cluster. */
-import { namedObject, Type } from '../platform/json/json-schema.ts';
+import { namedObject, Type, textOrNull } from '../platform/json/json-schema.ts';
 
 const Load = namedObject('NodeLoad', {
   uptime_seconds: Type.Integer(),
@@ -11,9 +11,7 @@ const Load = namedObject('NodeLoad', {
 export const Node = namedObject('Node', {
   node_id: Type.String({ description: '`self` in a cloud of one process' }),
   name: Type.String(),
-  url: Type.Union([Type.String(), Type.Null()], {
-    description: 'URL at which the other nodes reach the API of this node; null in a cloud of one process',
-  }),
+  url: textOrNull('URL at which the other nodes reach the API of this node; null in a cloud of one process'),
   version: Type.String(),
   role: Type.Union([Type.Literal('host'), Type.Literal('front')], {
     description: 'The `host` has the machines, images and databases',

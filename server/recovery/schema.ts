@@ -1,10 +1,8 @@
 /** Public schemas of recovery points. */
-import { namedObject, type Static, Type } from '../platform/json/json-schema.ts';
+import { namedObject, type Static, Type, textOrNull } from '../platform/json/json-schema.ts';
 import { REASONS } from './schedule/retention.ts';
 import { RHYTHMS, type RULES, WEEKDAYS } from './schedule/schedule.ts';
 import { POINT_STATES } from './store.ts';
-
-const textOrNull = (description: string) => Type.Union([Type.String(), Type.Null()], { description });
 
 const Gap = namedObject('RecoveryGap', { component: Type.String(), reason: Type.String() });
 

@@ -1,10 +1,10 @@
 /** Public schemas of the system's state. */
 
 import { Preparing } from '../platform/host/preparing.ts';
-import { namedObject, Type } from '../platform/json/json-schema.ts';
+import { namedObject, Type, textOrNull } from '../platform/json/json-schema.ts';
 
 const Percent = Type.Number({ minimum: 0, maximum: 100 });
-const Time = Type.Union([Type.String(), Type.Null()]);
+const Time = textOrNull();
 
 const ScrubStatus = namedObject('ScrubStatus', {
   running: Type.Boolean(),
@@ -21,13 +21,13 @@ const ScrubStatus = namedObject('ScrubStatus', {
 
 const component = {
   status: Type.String({ description: '`ok`, or `degraded` with a problem' }),
-  problem: Type.Union([Type.String(), Type.Null()]),
-  fix: Type.Union([Type.String(), Type.Null()], { description: 'How to fix the problem' }),
+  problem: textOrNull(),
+  fix: textOrNull('How to fix the problem'),
 };
 
 const Component = namedObject('Component', component);
 
-const OrNull = Type.Union([Type.String(), Type.Null()]);
+const OrNull = textOrNull();
 
 const RecoveryFailure = namedObject('RecoveryFailure', { at: Type.String(), reason: OrNull });
 const RecoveryLatest = namedObject('RecoveryLatest', {
@@ -119,9 +119,7 @@ export const SystemStatus = namedObject('SystemStatus', {
         description: 'Point that a restore of `latest` would use now; null if there is none',
       }),
       verified_at: Time,
-      drilled_at: Type.Union([Type.String(), Type.Null()], {
-        description: 'When a restore drill last passed',
-      }),
+      drilled_at: textOrNull('When a restore drill last passed'),
       schedule: RecoveryPlan,
       last_failure: Type.Union([RecoveryFailure, Type.Null()], {
         description: 'Error of the last recovery point, if it failed',
@@ -142,10 +140,9 @@ export const SystemStatus = namedObject('SystemStatus', {
       detail: Type.String(),
       fix: Type.String({ description: 'How to fix the problem' }),
       since: Type.String(),
-      node: Type.Union([Type.String(), Type.Null()], {
-        description:
-          'Node of the cluster that raised the alarm, for administrators; null for a cloud of one process',
-      }),
+      node: textOrNull(
+        'Node of the cluster that raised the alarm, for administrators; null for a cloud of one process',
+      ),
     }),
   ),
 });

@@ -1,5 +1,5 @@
 /** API schemas of object storage. */
-import { namedObject, type Static, Type } from '../platform/json/json-schema.ts';
+import { namedObject, type Static, Type, textOrNull } from '../platform/json/json-schema.ts';
 
 export const Bucket = namedObject('Bucket', {
   name: Type.String(),
@@ -61,7 +61,7 @@ export const EncryptionKeyChange = namedObject('EncryptionKeyChange', { enabled:
 export const EncryptionKey = namedObject('EncryptionKey', {
   id: Type.String(),
   created_at: Type.String(),
-  disabled_at: Type.Union([Type.String(), Type.Null()], { description: 'null: enabled' }),
+  disabled_at: textOrNull('null: enabled'),
 });
 export type EncryptionKey = Static<typeof EncryptionKey>;
 
@@ -94,10 +94,10 @@ export const Share = namedObject('Share', {
   url: Type.String({ description: 'The link, on the data origin' }),
   state: Type.Union([Type.Literal('active'), Type.Literal('expired'), Type.Literal('used_up')]),
   has_password: Type.Boolean(),
-  expires_at: Type.Union([Type.String(), Type.Null()], { description: 'null: until the link is ended' }),
+  expires_at: textOrNull('null: until the link is ended'),
   max_downloads: Type.Union([Type.Integer(), Type.Null()], { description: 'null: no limit' }),
   downloads: Type.Integer({ description: 'So far' }),
-  last_download_at: Type.Union([Type.String(), Type.Null()]),
+  last_download_at: textOrNull(),
   created_at: Type.String(),
 });
 export type Share = Static<typeof Share>;
@@ -109,7 +109,7 @@ export const ObjectLock = namedObject('ObjectLock', {
   mode: Type.Union([Type.Literal('GOVERNANCE'), Type.Literal('COMPLIANCE'), Type.Null()], {
     description: 'null: no retention',
   }),
-  retain_until: Type.Union([Type.String(), Type.Null()]),
+  retain_until: textOrNull(),
   legal_hold: Type.Boolean(),
 });
 export type ObjectLock = Static<typeof ObjectLock>;
@@ -121,9 +121,7 @@ const entryMembers = {
   size_formatted: Type.String(),
   mime_type: Type.String(),
   created_at: Type.String(),
-  last_accessed: Type.Union([Type.String(), Type.Null()], {
-    description: 'Last download of this version; null: never',
-  }),
+  last_accessed: textOrNull('Last download of this version; null: never'),
   etag: Type.String({ description: 'MD5 of the bytes, hex' }),
   storage_class: Type.String(),
   metadata: Metadata,
@@ -142,9 +140,7 @@ export const FolderSize = namedObject('FolderSize', {
   object_count: Type.Integer({ description: 'Live objects' }),
   size: Type.Integer({ description: 'Bytes of live objects' }),
   size_formatted: Type.String(),
-  next_cursor: Type.Union([Type.String(), Type.Null()], {
-    description: 'Cursor for the next call; null: everything is counted',
-  }),
+  next_cursor: textOrNull('Cursor for the next call; null: everything is counted'),
 });
 export type FolderSize = Static<typeof FolderSize>;
 
@@ -231,9 +227,7 @@ export type Uploaded = Static<typeof Uploaded>;
 export const Deleted = namedObject('DeletedObject', {
   id: Type.String(),
   deleted: Type.Literal(true),
-  version_id: Type.Union([Type.String(), Type.Null()], {
-    description: 'The created delete marker, or the removed version',
-  }),
+  version_id: textOrNull('The created delete marker, or the removed version'),
   is_delete_marker: Type.Boolean({ description: 'Whether a delete marker was created' }),
 });
 export type Deleted = Static<typeof Deleted>;
@@ -328,9 +322,7 @@ export const BucketRestore = namedObject('BucketRestore', {
   refused: Type.Integer({ description: 'Objects that could not be restored' }),
   refusals: Type.Array(RestoreRefusal, { description: 'First 20 objects that could not be restored' }),
   left_out: Type.Array(LeftOut, { description: 'Items that cannot be restored unchanged' }),
-  refusal: Type.Union([Type.String(), Type.Null()], {
-    description: 'After a preview: why the restore would be refused, such as a quota',
-  }),
+  refusal: textOrNull('After a preview: why the restore would be refused, such as a quota'),
 });
 export type BucketRestore = Static<typeof BucketRestore>;
 

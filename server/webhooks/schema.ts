@@ -1,10 +1,8 @@
 /** API schemas of webhooks. */
 import { Reason } from '../http/response.ts';
-import { namedObject, type Static, Type } from '../platform/json/json-schema.ts';
+import { namedObject, type Static, Type, textOrNull } from '../platform/json/json-schema.ts';
 import { ALL_AUDIT, ALL_EVENTS, EVENT_TYPES } from './events-store.ts';
 import { MAX_PENDING } from './retention.ts';
-
-const Nullable = (description: string) => Type.Union([Type.String(), Type.Null()], { description });
 
 const Url = Type.String({
   minLength: 1,
@@ -55,7 +53,7 @@ const webhookMembers = {
   disabled_reason: Type.Union([Reason, Type.Null()], {
     description: 'Code `owner`, `gone` (410 response) or `failing` (for 5 days)',
   }),
-  failing_since: Nullable('First failed attempt since the last success; null: none'),
+  failing_since: textOrNull('First failed attempt since the last success; null: none'),
   pending_deliveries: Type.Integer({
     description: `Pending deliveries; beyond ${MAX_PENDING} the oldest fail`,
   }),
@@ -71,8 +69,8 @@ export type CreatedWebhook = Static<typeof CreatedWebhook>;
 export const WebhookSecret = namedObject('WebhookSecret', {
   id: Type.String(),
   secret: Secret,
-  previous_secret: Nullable('Also used for signing until previous_expires_at'),
-  previous_expires_at: Nullable('null: no previous secret'),
+  previous_secret: textOrNull('Also used for signing until previous_expires_at'),
+  previous_expires_at: textOrNull('null: no previous secret'),
 });
 export type WebhookSecret = Static<typeof WebhookSecret>;
 
@@ -95,8 +93,8 @@ const Attempt = namedObject('DeliveryAttempt', {
   at: Type.String(),
   status: Type.Union([Type.Integer(), Type.Null()], { description: 'null: no response' }),
   duration_ms: Type.Integer(),
-  response: Nullable('First 1 KiB of the response; of earlier attempts the first 100 characters'),
-  error: Nullable('Reason if there was no response'),
+  response: textOrNull('First 1 KiB of the response; of earlier attempts the first 100 characters'),
+  error: textOrNull('Reason if there was no response'),
 });
 
 const DeliveryState = Type.Enum(['pending', 'delivered', 'failed']);
@@ -109,9 +107,9 @@ export const Delivery = namedObject('WebhookDelivery', {
     description: 'Request body: type, timestamp and data; null: an audit entry that the key may not read',
   }),
   state: DeliveryState,
-  reason: Nullable('Reason of the failure, other than the result of the last attempt'),
+  reason: textOrNull('Reason of the failure, other than the result of the last attempt'),
   created_at: Type.String(),
-  next_attempt_at: Nullable('null: none scheduled'),
+  next_attempt_at: textOrNull('null: none scheduled'),
   attempts: Type.Array(Attempt, { description: 'Oldest first' }),
 });
 export type Delivery = Static<typeof Delivery>;

@@ -1,5 +1,5 @@
 /** API schemas of invitations. */
-import { namedObject, type Static, Type } from '../../platform/json/json-schema.ts';
+import { namedObject, type Static, Type, textOrNull } from '../../platform/json/json-schema.ts';
 import { RegisterBody } from '../schema.ts';
 
 const { username: Username, email: Email, password: Password } = RegisterBody.properties;
@@ -103,19 +103,17 @@ export const InvitationFileBody = namedObject('NewInvitations', {
 });
 export type InvitationFileBody = Static<typeof InvitationFileBody>;
 
-const Nullable = (description: string) => Type.Union([Type.String(), Type.Null()], { description });
-
 export const Invitation = namedObject('Invitation', {
   id: Type.String({ examples: ['inv-01kd8vcz1p7m3s5t9w2x4y6z8a'] }),
   label: Type.String(),
-  username: Nullable('User name of the account; null: chosen when joining'),
-  email: Nullable('E-mail address of the account; null: chosen when joining'),
+  username: textOrNull('User name of the account; null: chosen when joining'),
+  email: textOrNull('E-mail address of the account; null: chosen when joining'),
   plan: Type.String(),
   credits: Type.Number({ description: 'Credits on top of the sign-up credits' }),
   spend_cap: Type.Union([Type.Number(), Type.Null()], {
     description: 'Spend cap of each account, in credits per calendar month (UTC); null: no cap',
   }),
-  account_expires_at: Nullable('Time at which the account is suspended, UTC; null: never'),
+  account_expires_at: textOrNull('Time at which the account is suspended, UTC; null: never'),
   state: Type.Enum(['open', 'used', 'expired', 'revoked'], {
     description: 'open: can create accounts; used: has created `max_uses` accounts',
   }),
@@ -124,7 +122,7 @@ export const Invitation = namedObject('Invitation', {
   created_at: Type.String({ description: 'UTC' }),
   created_by: Type.String({ description: 'The administrator, or the operator' }),
   expires_at: Type.String({ description: 'Expiry time of the link, UTC' }),
-  revoked_at: Nullable('Time of revocation, UTC; null: not revoked'),
+  revoked_at: textOrNull('Time of revocation, UTC; null: not revoked'),
   mailed: Type.Boolean({
     description: 'Whether the link was only mailed to the e-mail address, and not shown',
   }),
@@ -133,7 +131,7 @@ export type Invitation = Static<typeof Invitation>;
 
 export const CreatedInvitation = namedObject('CreatedInvitation', {
   ...Invitation.properties,
-  url: Nullable(
+  url: textOrNull(
     'The link, shown only in this response; anyone who has it can create the account. null: it is mailed',
   ),
 });
@@ -150,9 +148,9 @@ const Token = Type.String({ maxLength: 256, description: 'Token of the link' });
 export const ShowInvitationBody = namedObject('InvitationToken', { token: Token });
 
 export const ShownInvitation = namedObject('ShownInvitation', {
-  username: Nullable('User name of the account; null: choose one'),
-  email: Nullable('E-mail address of the account; null: choose one'),
-  account_expires_at: Nullable('Time at which the account is suspended, UTC; null: never'),
+  username: textOrNull('User name of the account; null: choose one'),
+  email: textOrNull('E-mail address of the account; null: choose one'),
+  account_expires_at: textOrNull('Time at which the account is suspended, UTC; null: never'),
   expires_at: Type.String({ description: 'Expiry time of the link, UTC' }),
 });
 export type ShownInvitation = Static<typeof ShownInvitation>;

@@ -1,5 +1,5 @@
 /** Public schemas of published ports. */
-import { namedObject, type Static, Type } from '../../platform/json/json-schema.ts';
+import { namedObject, type Static, Type, textOrNull } from '../../platform/json/json-schema.ts';
 
 const LABEL = '^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$';
 
@@ -28,10 +28,10 @@ export const PublishedPort = namedObject('PublishedPort', {
   former_port: Type.Union([Type.Integer(), Type.Null()], {
     description: 'Former port, reassigned to another machine because this one had not run for 24 hours',
   }),
-  hostname: Type.Union([Type.String(), Type.Null()]),
+  hostname: textOrNull(),
   address: Type.String({ description: '`host:port`, or the URL of the host name; `host:` without a port' }),
   open: Type.Boolean({ description: 'Whether connections are accepted now' }),
-  reason: Type.Union([Type.String(), Type.Null()], { description: 'Why connections are not accepted' }),
+  reason: textOrNull('Why connections are not accepted'),
   created_at: Type.String(),
 });
 export type PublishedPort = Static<typeof PublishedPort>;

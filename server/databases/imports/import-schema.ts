@@ -1,5 +1,5 @@
 /** Public schemas of imports of rows. */
-import { namedObject, type Static, Type } from '../../platform/json/json-schema.ts';
+import { namedObject, type Static, Type, textOrNull } from '../../platform/json/json-schema.ts';
 import { COLUMN_KINDS, EMPTY_MEANINGS, IMPORT_FORMATS } from './guesses.ts';
 
 const MAX_NAME = 1000;
@@ -67,7 +67,7 @@ export const ImportForm = namedObject('DatabaseImportForm', {
 
 const Column = namedObject('DatabaseImportColumn', {
   field: Type.String({ description: 'Name in the file' }),
-  name: Type.Union([Type.String(), Type.Null()], { description: 'Column of the table; null: left out' }),
+  name: textOrNull('Column of the table; null: left out'),
   type: Type.Union([Type.String({ enum: [...COLUMN_KINDS] }), Type.Null()], {
     description: 'null: the table exists, and the type of its column is used',
   }),
@@ -78,7 +78,7 @@ export const ImportedTable = namedObject('DatabaseImport', {
   table: Type.String(),
   created: Type.Boolean({ description: 'Whether the table is new' }),
   format: Type.String({ enum: [...IMPORT_FORMATS] }),
-  separator: Type.Union([Type.String(), Type.Null()]),
+  separator: textOrNull(),
   header: Type.Union([Type.Boolean(), Type.Null()]),
   columns: Type.Array(Column),
   sample: Type.Array(Type.Array(Type.Unknown()), { description: 'The first rows, with `dry_run`' }),

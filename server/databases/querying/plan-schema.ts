@@ -1,5 +1,5 @@
 /** Public schemas of plans. */
-import { namedObject, type Static, Type } from '../../platform/json/json-schema.ts';
+import { namedObject, type Static, Type, textOrNull } from '../../platform/json/json-schema.ts';
 import { NewQuery } from '../query-schema.ts';
 
 const { statement, command, params, query_id } = NewQuery.properties;
@@ -26,7 +26,7 @@ export const Plan = namedObject('DatabasePlan', {
         description: '0: the outermost step. The steps that supply its rows follow, one level deeper',
       }),
       operation: Type.String({ description: 'Name of the step in the engine' }),
-      on: Type.Union([Type.String(), Type.Null()], { description: 'Table, index or collection' }),
+      on: textOrNull('Table, index or collection'),
       estimated_rows: orNull('null if the engine does not report it; this also holds for the members below'),
       cost: orNull('Cost in units of the engine, including the steps below'),
       actual_rows: orNull('Measured'),

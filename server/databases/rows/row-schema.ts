@@ -1,5 +1,5 @@
 /** Public schemas of rows of a table. */
-import { namedObject, type Static, Type } from '../../platform/json/json-schema.ts';
+import { namedObject, type Static, Type, textOrNull } from '../../platform/json/json-schema.ts';
 import { FILTER_OPERATORS } from './row-language.ts';
 
 const MAX_NAME = 1000;
@@ -99,7 +99,7 @@ export const Rows = namedObject('DatabaseRows', {
   columns: Type.Array(
     namedObject('DatabaseRowColumn', {
       name: Type.String(),
-      type: Type.Union([Type.String(), Type.Null()], { description: 'As declared' }),
+      type: textOrNull('As declared'),
     }),
   ),
   rows: Type.Array(Type.Array(Type.Unknown()), {

@@ -8,7 +8,7 @@ import type { Updates } from '../../calls/updates.ts';
 import { formatTime, formatTimeOrNull } from '../../platform/clock.ts';
 import { AppError } from '../../platform/errors.ts';
 import { isId } from '../../platform/ids.ts';
-import { namedObject, Type } from '../../platform/json/json-schema.ts';
+import { namedObject, Type, textOrNull } from '../../platform/json/json-schema.ts';
 import type { AsksPassword } from '../caller.ts';
 import { upgradeRequired } from '../connections/upgrades.ts';
 import type { SocketRoute } from '../connections/web-sockets.ts';
@@ -46,7 +46,7 @@ export const OperationView = namedObject(
     ),
     is_cancellable: Type.Boolean({ description: 'Whether the operation can be cancelled now' }),
     created_at: Type.String(),
-    ended_at: Type.Union([Type.String(), Type.Null()]),
+    ended_at: textOrNull(),
   },
   { description: 'A call that runs in the background' },
 );
@@ -57,7 +57,7 @@ const OperationEntry = namedObject('OperationSummary', {
   state: OperationView.properties.state,
   status: OperationView.properties.status,
   created_at: Type.String(),
-  ended_at: Type.Union([Type.String(), Type.Null()]),
+  ended_at: textOrNull(),
 });
 
 async function* presentList(operations: AsyncIterable<OperationSummary>) {

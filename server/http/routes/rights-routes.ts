@@ -1,7 +1,7 @@
 /** "What may this person, or this key, do?": the edge's own decision about every operation. */
 import { type Permission, type Principal, permits } from '../../calls/principal.ts';
 import { AppError, type ErrorCode } from '../../platform/errors.ts';
-import { namedObject, type Static, Type } from '../../platform/json/json-schema.ts';
+import { namedObject, type Static, Type, textOrNull } from '../../platform/json/json-schema.ts';
 import { assertPermitted } from '../caller.ts';
 import { defineRoute, type Route } from '../route.ts';
 
@@ -34,27 +34,25 @@ export interface RightsRoutesDeps {
   readonly accountIdOf: (params: { readonly id: string }) => number;
 }
 
-const Nullable = (description: string) => Type.Union([Type.String(), Type.Null()], { description });
-
 const OperationRight = namedObject('OperationRight', {
   operation: Type.String({ description: 'operationId' }),
   method: Type.String(),
   path: Type.String(),
   summary: Type.String(),
   allowed: Type.Boolean(),
-  code: Nullable('The error of the call; null: it is allowed'),
+  code: textOrNull('The error of the call; null: it is allowed'),
 });
 
 const S3OperationRight = namedObject('S3OperationRight', {
   operation: Type.String({ examples: ['GetObject'] }),
   action: Type.String({ description: 'Name of the action in bucket policies', examples: ['s3:GetObject'] }),
   allowed: Type.Boolean(),
-  code: Nullable('The error of the call; S3 clients get AccessDenied. null: it is allowed'),
+  code: textOrNull('The error of the call; S3 clients get AccessDenied. null: it is allowed'),
 });
 
 const Rights = namedObject('Rights', {
   username: Type.String(),
-  key: Nullable('Id of the access key; null: the account, as in a session or by its API key'),
+  key: textOrNull('Id of the access key; null: the account, as in a session or by its API key'),
   is_admin: Type.Boolean({ description: 'Whether it has the rights of an administrator' }),
   is_auditor: Type.Boolean({
     description: 'Whether the caller reads everything that administrators read, and changes nothing',
@@ -66,7 +64,7 @@ const Rights = namedObject('Rights', {
       description: 'Buckets that the key can access, each limited to names that begin with prefix; null: all',
     },
   ),
-  refused: Nullable('The error of each call, such as of a suspended account; null: none'),
+  refused: textOrNull('The error of each call, such as of a suspended account; null: none'),
   operations: Type.Array(OperationRight),
   s3_operations: Type.Array(S3OperationRight, {
     description: 'In buckets of the account, signed with an access key of these scopes',

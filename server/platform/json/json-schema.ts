@@ -59,3 +59,8 @@ export function describedAs<S extends TSchema>(schema: S, description: string): 
 export function namedObject<P extends TProperties>(name: string, members: P, options?: Schema): TObject<P> {
   return Type.Object(members, { ...options, $id: name });
 }
+
+/** A text or null. */
+export function textOrNull(description?: string) {
+  return Type.Union([Type.String(), Type.Null()], description === undefined ? undefined : { description });
+}

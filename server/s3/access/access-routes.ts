@@ -1,6 +1,6 @@
 /** Access to a bucket, over REST. */
 import { defineRoute, type Route } from '../../http/route.ts';
-import { namedObject, Type } from '../../platform/json/json-schema.ts';
+import { namedObject, Type, textOrNull } from '../../platform/json/json-schema.ts';
 import { settingsOf } from '../../storage/buckets/bucket-settings.ts';
 import type { Buckets } from '../../storage/buckets/buckets.ts';
 import type { Downloads } from '../../storage/objects/downloads.ts';
@@ -19,8 +19,8 @@ const BucketReach = namedObject('BucketReach', {
   who: Type.Enum(['everyone', 'signed', 'account'] as const, {
     description: '`everyone`: also without a key; `signed`: with a key of any other account',
   }),
-  account: Type.Union([Type.String(), Type.Null()], { description: 'Canonical id of an `account`' }),
-  account_name: Type.Union([Type.String(), Type.Null()]),
+  account: textOrNull('Canonical id of an `account`'),
+  account_name: textOrNull(),
   list: May,
   read: May,
   write: May,

@@ -1,14 +1,14 @@
 /** The response to the test of an access key. */
-import { namedObject, type Static, Type } from '../../platform/json/json-schema.ts';
+import { namedObject, type Static, Type, textOrNull } from '../../platform/json/json-schema.ts';
 
 export const KeyTrialStep = namedObject('AccessKeyTestStep', {
   step: Type.Enum(['endpoint', 'signature', 'list_buckets', 'read', 'write'] as const, {
     description: 'Step of the test; steps after the first failure are omitted',
   }),
   ok: Type.Boolean(),
-  code: Type.Union([Type.String(), Type.Null()], {
-    description: 'Error code of S3 or of the connection, such as `SignatureDoesNotMatch` or `ECONNREFUSED`',
-  }),
+  code: textOrNull(
+    'Error code of S3 or of the connection, such as `SignatureDoesNotMatch` or `ECONNREFUSED`',
+  ),
   message: Type.String({ description: 'Result of the step' }),
 });
 export type KeyTrialStep = Static<typeof KeyTrialStep>;

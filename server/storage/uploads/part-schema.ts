@@ -1,5 +1,5 @@
 /** Shapes of uploads in parts over REST. */
-import { namedObject, type Static, Type } from '../../platform/json/json-schema.ts';
+import { namedObject, type Static, Type, textOrNull } from '../../platform/json/json-schema.ts';
 import { MIME_TYPE, MIME_TYPE_MAX_LENGTH } from '../schema.ts';
 import { MAX_PARTS } from './part-uploads.ts';
 
@@ -32,9 +32,7 @@ export const UploadPart = namedObject('UploadPart', {
   number: Type.Integer(),
   size: Type.Integer(),
   etag: Type.String(),
-  crc32: Type.Union([Type.String(), Type.Null()], {
-    description: 'CRC-32 of the bytes in base64; null: the upload was begun with another checksum',
-  }),
+  crc32: textOrNull('CRC-32 of the bytes in base64; null: the upload was begun with another checksum'),
 });
 export type UploadPart = Static<typeof UploadPart>;
 
