@@ -5,6 +5,7 @@
 import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
+import { isCode } from '../platform/files.ts';
 
 export interface DirectoryLock {
   release(): void;
@@ -46,7 +47,7 @@ function makePrivate(path: string): void {
   try {
     writeFileSync(path, '', { flag: 'wx', mode: 0o600 });
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    if (!isCode(error, 'EEXIST')) throw error;
     chmodSync(path, 0o600);
   }
 }

@@ -7,7 +7,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, statSync } from 'node
 import { join } from 'node:path';
 import type { Clock } from '../platform/clock.ts';
 import { StartupError } from '../platform/data-directory.ts';
-import { writeDurableFile } from '../platform/files.ts';
+import { isCode, writeDurableFile } from '../platform/files.ts';
 import { newId } from '../platform/ids.ts';
 import type { Awaitable, Metadata } from './metadata.ts';
 
@@ -263,7 +263,7 @@ async function putMark({ releaseReserve }: IdentityDeps, path: string, mark: Ide
 }
 
 function isFull(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && (error.code === 'ENOSPC' || error.code === 'EDQUOT');
+  return isCode(error, 'ENOSPC') || isCode(error, 'EDQUOT');
 }
 
 /** SQL of the cloud's identity. */
@@ -312,7 +312,7 @@ function readMark(path: string): IdentityMark | null {
   try {
     text = readFileSync(path, 'utf8');
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null;
+    if (isCode(error, 'ENOENT')) return null;
     throw new Error(`${path} cannot be read: ${(error as Error).message}`, { cause: error });
   }
   const mark = parseMark(text);

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Clock } from './clock.ts';
-import { writeDurableFile } from './files.ts';
+import { isCode, writeDurableFile } from './files.ts';
 import { newId } from './ids.ts';
 
 const FILE = 'node.json';
@@ -15,7 +15,7 @@ export function nodeIdIn(dataDir: string, clock: Pick<Clock, 'now'>): string {
     if (typeof id === 'string' && /^nod-[0-9a-z]{26}$/.test(id)) return id;
     throw new Error('it has no node_id');
   } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT'))
+    if (!isCode(error, 'ENOENT'))
       throw new Error(
         `${path} cannot be read (${(error as Error).message}): remove it to join as a new node`,
       );

@@ -5,6 +5,7 @@ import { prepareDirectory } from '../../cloud/restored-directory.ts';
 import type { Config } from '../../config/config.ts';
 import { RestoreDirectory } from '../../drivers/recovery-directory/restore-directory.ts';
 import { readTime } from '../../platform/clock.ts';
+import { isCode } from '../../platform/files.ts';
 import { plural } from '../../platform/plural.ts';
 import {
   type FoundPoint,
@@ -77,7 +78,7 @@ async function write(options: Omit<RestoreOptions, 'onProgress' | 'onPoint'>): P
   try {
     return await restoreFiles({ ...options, onProgress, onPoint: tellFound });
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error;
+    if (!isCode(error, 'ENOSPC')) throw error;
     throw new Error('The disk is full. Free some disk space and run this command again to resume', {
       cause: error,
     });

@@ -2,6 +2,7 @@
 import { closeSync, constants, fsync, mkdirSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { isCode } from '../../platform/files.ts';
 import { asFault, type BlobFault } from '../blob-frames/blob-fault.ts';
 import { blobDirectory } from '../blob-frames/blob-format.ts';
 import { isFullDisk } from './disk-fault.ts';
@@ -36,7 +37,7 @@ export class BlobDirectories {
     try {
       return openSync(path, flags, 0o600);
     } catch (error) {
-      if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error;
+      if (!isCode(error, 'ENOENT')) throw error;
       mkdirSync(directory, { recursive: true, mode: 0o700 });
       return openSync(path, flags, 0o600);
     }

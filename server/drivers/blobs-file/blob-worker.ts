@@ -4,6 +4,7 @@ import { unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { workerData } from 'node:worker_threads';
 import { digestsOf } from '../../../libs/s3-wire/index.ts';
+import { unlessMissing } from '../../platform/files.ts';
 import { asFault, BlobFault } from '../blob-frames/blob-fault.ts';
 import {
   blobPath,
@@ -70,9 +71,7 @@ async function discard({ stream, remove }: DiscardRequest): Promise<BlobReply> {
   const file = files.get(stream);
   files.delete(stream);
   await file?.writer.close();
-  await unlink(join(directory, blobPath(remove))).catch((error) => {
-    if (error.code !== 'ENOENT') throw error;
-  });
+  await unlink(join(directory, blobPath(remove))).catch(unlessMissing);
   return {};
 }
 

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { type Alarms, CHECK_DISK } from '../../platform/alarms.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { AppError } from '../../platform/errors.ts';
-import { syncFolder } from '../../platform/files.ts';
+import { syncFolder, unlessMissing } from '../../platform/files.ts';
 import { isId, newId } from '../../platform/ids.ts';
 import type {
   BlobRange,
@@ -103,7 +103,7 @@ export class FileBlobStore implements BlobStore {
   }
 
   async remove(name: string): Promise<void> {
-    await unlink(join(this.#deps.directory, blobPath(name))).catch(ignoreMissing);
+    await unlink(join(this.#deps.directory, blobPath(name))).catch(unlessMissing);
   }
 
   async *list(): AsyncIterable<StoredBlob> {
@@ -112,7 +112,7 @@ export class FileBlobStore implements BlobStore {
       const directory = join(this.#deps.directory, sub);
       for await (const { name } of await opendir(directory)) {
         if (!isId('blob', name)) continue;
-        const found = await stat(join(directory, name)).catch(ignoreMissing);
+        const found = await stat(join(directory, name)).catch(unlessMissing);
         if (found) yield { name, storedBytes: found.size, modifiedAt: Math.floor(found.mtimeMs) };
       }
     }
@@ -132,12 +132,12 @@ export class FileBlobStore implements BlobStore {
     const path = blobPath(name);
     const absolutePath = join(this.#deps.directory, path);
     const openFile = async () =>
-      (await open(absolutePath).catch(ignoreMissing))?.createReadStream({ highWaterMark: READ_BYTES });
+      (await open(absolutePath).catch(unlessMissing))?.createReadStream({ highWaterMark: READ_BYTES });
     return { path: `blobs/${path}`, absolutePath, open: openFile };
   }
 
   async storedBytes(name: string): Promise<number | undefined> {
-    return (await stat(join(this.#deps.directory, blobPath(name))).catch(ignoreMissing))?.size;
+    return (await stat(join(this.#deps.directory, blobPath(name))).catch(unlessMissing))?.size;
   }
 
   async storeRaw(copy: RawCopy): Promise<void> {
@@ -176,11 +176,6 @@ export class FileBlobStore implements BlobStore {
 function isDiskFailure(fault: BlobFault): boolean {
   const { kind, code } = fault;
   return (kind === 'sync' && !isFullDisk(fault)) || (kind === 'write' && code === 'EIO');
-}
-
-function ignoreMissing(error: unknown): undefined {
-  if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
-  throw error;
 }
 
 /** Attempts, on other threads if one dies. */

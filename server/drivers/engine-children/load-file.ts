@@ -3,6 +3,7 @@ import { createReadStream, createWriteStream } from 'node:fs';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import { isCode } from '../../platform/files.ts';
 import { type EngineDatabase, LoadFailed } from '../../databases/engine.ts';
 import { begin } from '../../databases/file-start.ts';
 import type { LeftOut, LoadHow } from '../../databases/left-out.ts';
@@ -67,7 +68,7 @@ export async function receiveFile(from: Readable, how: Receiving): Promise<Recei
       createWriteStream(join(folder, file), { mode: 0o600, flush: true }),
     );
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error;
+    if (!isCode(error, 'ENOSPC')) throw error;
     throw hostDiskFull(error);
   }
   const isAdded = isText && adding !== undefined && (await hasDataAlone(join(folder, file), kind));

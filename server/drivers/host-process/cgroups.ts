@@ -17,6 +17,7 @@ import * as fs from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { systemClock } from '../../platform/clock.ts';
+import { isCode } from '../../platform/files.ts';
 import { patienceMs } from '../../platform/host/host-facts.ts';
 import { hostPath } from '../../platform/host/host-programs.ts';
 
@@ -168,7 +169,7 @@ async function removeGroup(path: string): Promise<void> {
       fs.rmdirSync(path);
       return;
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EBUSY') return;
+      if (!isCode(error, 'EBUSY')) return;
       await sleep(REMOVE_STEP_MS);
     }
   }
@@ -256,6 +257,6 @@ function move(pid: string, folder: string): void {
     fs.writeFileSync(join(folder, 'cgroup.procs'), pid);
   } catch (error) {
     // The process has ended.
-    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+    if (!isCode(error, 'ESRCH')) throw error;
   }
 }

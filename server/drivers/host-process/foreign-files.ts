@@ -6,6 +6,7 @@
 import * as fs from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
+import { isCode } from '../../platform/files.ts';
 
 const LOG_TAIL_BYTES = 4096;
 
@@ -47,7 +48,7 @@ export function removeName(path: string): void {
   try {
     fs.unlinkSync(path);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+    if (!isCode(error, 'ENOENT')) throw error;
   }
 }
 

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { writeDurableFile } from '../../platform/files.ts';
+import { isCode, writeDurableFile } from '../../platform/files.ts';
 import type { ForeignProgram } from '../host-process/foreign-program.ts';
 import type { HostProcesses } from '../host-process/host-processes.ts';
 import type { ServerFolders } from './managed-server.ts';
@@ -29,7 +29,7 @@ export function makeFolder(path: string, uid: number | null): void {
   try {
     fs.mkdirSync(path, { mode: 0o711 });
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    if (!isCode(error, 'EEXIST')) throw error;
   }
   if (uid !== null) fs.lchownSync(path, uid, uid);
 }

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { rootCertificates } from 'node:tls';
 import type { EngineName, Readiness } from '../../databases/engine.ts';
 import { AppError } from '../../platform/errors.ts';
+import { isCode } from '../../platform/files.ts';
 import {
   type EngineServer,
   externalReadiness,
@@ -150,7 +151,7 @@ function ownServer<L extends SqlLinks, F extends ExternalFacts>(
     try {
       known = readServerSecret(server.folders);
     } catch (error) {
-      if (known === null || (error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+      if (known === null || !isCode(error, 'ENOENT')) throw error;
     }
     return known;
   };

@@ -4,6 +4,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { isCode } from '../../platform/files.ts';
 import type { Preparing } from '../../platform/host/preparing.ts';
 import { ROOT } from '../../platform/program-files.ts';
 
@@ -20,7 +21,7 @@ export function preparing(part: Part, folder = FOLDER): Preparing | null {
     return { percent, step };
   } catch (error) {
     // The process exists, but belongs to another user, so we may not signal it.
-    if ((error as NodeJS.ErrnoException).code !== 'EPERM') return null;
+    if (!isCode(error, 'EPERM')) return null;
     return { percent: null, step: 'preparing' };
   }
 }

@@ -240,8 +240,7 @@ async function nearest(path: string): Promise<string> {
     await access(path);
     return path;
   } catch (error) {
-    const isMissing = error instanceof Error && 'code' in error && error.code === 'ENOENT';
-    if (!isMissing || dirname(path) === path) throw error;
+    if (!isCode(error, 'ENOENT') || dirname(path) === path) throw error;
     return nearest(dirname(path));
   }
 }

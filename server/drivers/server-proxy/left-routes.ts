@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
+import { isCode } from '../../platform/files.ts';
 import { commentIn, type LivingCloud, livingClouds, ownerOf } from '../host-network/cloud-claim.ts';
 import { nft } from '../host-network/host-tool.ts';
 import { filesOf, listenersAt } from '../server-port.ts';
@@ -105,7 +106,7 @@ function isGone(owner: string | null): boolean {
   try {
     return JSON.parse(readFileSync(join(of.dataDir, 'cloud.json'), 'utf8')).cloud_id !== of.cloudId;
   } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'ENOENT';
+    return isCode(error, 'ENOENT');
   }
 }
 

@@ -2,6 +2,7 @@
 
 import { chownSync, closeSync, existsSync, openSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { isCode } from '../../../platform/files.ts';
 import type { GuestOrigin, GuestSpec, OriginFile } from '../../../compute/hypervisor.ts';
 import { AppError } from '../../../platform/errors.ts';
 import { ALLOW_OVERCOMMIT, committableBytes } from '../../../platform/host/host-facts.ts';
@@ -165,7 +166,7 @@ export class GuestLauncher {
       lendFile(this.#deps.tiny.kernel, join(folder, FILES.kernel), uid);
       lendFile(this.#deps.tiny.initrd, join(folder, FILES.initrd), uid);
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw asDiskError(error);
+      if (!isCode(error, 'ENOENT')) throw asDiskError(error);
       const why = whyNoTinyImage(this.#deps.tiny);
       throw new AppError('engine_unavailable', why?.problem ?? 'the built-in image is being built', {
         hint: why?.fix ?? 'try again',

@@ -10,6 +10,7 @@ import { CommandError } from '../../../../../libs/mongo/index.ts';
 import { SEE_LOG } from '../../../../platform/alarms.ts';
 import { KeyedMutex } from '../../../../platform/concurrency.ts';
 import { AppError } from '../../../../platform/errors.ts';
+import { isCode } from '../../../../platform/files.ts';
 import type { ServerTls } from '../../../managed-server/links/server-tls.ts';
 import type { OfferedPorts } from '../../../offered-ports.ts';
 import { freePort, hadPort, holderOf, keepPort, keptPort, newPort } from '../../../server-port.ts';
@@ -284,7 +285,7 @@ interface From {
 }
 
 function isTaken(error: unknown): boolean {
-  return (error as NodeJS.ErrnoException).code === 'EADDRINUSE';
+  return isCode(error, 'EADDRINUSE');
 }
 
 function cannotListen(cause: unknown): AppError {

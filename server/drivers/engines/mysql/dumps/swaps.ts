@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Access, LoadFailed } from '../../../../databases/engine.ts';
 import { KeyedMutex } from '../../../../platform/concurrency.ts';
-import { syncFolder, writeDurableFile } from '../../../../platform/files.ts';
+import { isCode, syncFolder, writeDurableFile } from '../../../../platform/files.ts';
 import * as contents from '../contents-store.ts';
 import type { MysqlLinks } from '../mysql-links.ts';
 import * as store from '../mysql-store.ts';
@@ -162,7 +162,7 @@ export class Swaps {
       const end = note.indexOf('\n');
       return { swap: JSON.parse(note.subarray(0, end).toString()), programs: note.subarray(end + 1) };
     } catch (error) {
-      if (error instanceof SyntaxError || (error as NodeJS.ErrnoException).code === 'ENOENT') return null;
+      if (error instanceof SyntaxError || isCode(error, 'ENOENT')) return null;
       throw error;
     }
   }

@@ -5,6 +5,7 @@ import { pipeline } from 'node:stream/promises';
 import { createGunzip } from 'node:zlib';
 import { LoadFailed } from '../../../../databases/engine.ts';
 import { hostDiskFull } from '../../../../platform/errors.ts';
+import { isCode } from '../../../../platform/files.ts';
 import { type ArchiveEntry, ByteReader, type Packed } from './archive-entries.ts';
 import { type ArchiveData, unpackedData } from './archive-sql.ts';
 
@@ -43,7 +44,7 @@ export class UnpackedArchive implements ArchiveData {
       return archive;
     } catch (error) {
       archive.close();
-      throw (error as NodeJS.ErrnoException).code === 'ENOSPC' ? hostDiskFull(error) : error;
+      throw isCode(error, 'ENOSPC') ? hostDiskFull(error) : error;
     }
   }
 
