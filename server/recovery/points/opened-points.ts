@@ -6,6 +6,7 @@
  */
 import { mkdir, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import type { Reads } from '../../metadata/metadata.ts';
 import { KeyedMutex } from '../../platform/concurrency.ts';
 import { AppError } from '../../platform/errors.ts';
@@ -206,8 +207,8 @@ export class OpenedPoints implements StoragePoints {
       assertSpace(metadataFile.sizeBytes);
       await mkdir(folder, { recursive: true, mode: 0o700 });
       await metadataFile.writeTo(join(folder, METADATA.path));
-      const text = await textOf(keyFile);
-      const opened = await this.#deps.openFolder(folder, { path: KEY_FILE, text });
+      const keys = { path: KEY_FILE, text: await text(keyFile.read()) };
+      const opened = await this.#deps.openFolder(folder, keys);
       const { reads, sealer, blobs } = opened;
       const turns = new KeyedMutex();
       const findAll = (paths: ReadonlySet<string>) =>
@@ -261,12 +262,6 @@ async function fetchBlobs(names: readonly string[], deps: Fetching): Promise<Poi
 }
 
 /** A small file. */
-async function textOf(file: PointFile): Promise<string> {
-  const parts: Uint8Array[] = [];
-  for await (const part of file.read()) parts.push(part);
-  return Buffer.concat(parts).toString('utf8');
-}
-
 function busy(why: string): AppError {
   return new AppError('overloaded', `${MAX_OPEN} other recovery points are being restored from, ${why}`, {
     hint: 'Try again later',

@@ -1,4 +1,5 @@
 /** Tries to open all sealed values of a point's snapshot with its keys before the point is complete. */
+import { text } from 'node:stream/consumers';
 import { setImmediate as turn } from 'node:timers/promises';
 import type { Reads } from '../../metadata/metadata.ts';
 import {
@@ -36,8 +37,8 @@ export async function tryPointKeys({ repository, written, reads, signal }: Point
   for (const component of written) {
     if (component.name !== KEYS) continue;
     for await (const { pieces } of entriesOf(repository, component)) {
-      const text = Buffer.concat(await Array.fromAsync(repository.read(pieces))).toString('utf8');
-      return trySealedValues(reads, MasterKeys.read(text, KEY_FILE), signal);
+      const keys = MasterKeys.read(await text(repository.read(pieces)), KEY_FILE);
+      return trySealedValues(reads, keys, signal);
     }
   }
   throw new Error(`the point has no ${KEY_FILE}`);

@@ -2,9 +2,10 @@
 
 import { chownSync, closeSync, existsSync, openSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { isCode } from '../../../platform/files.ts';
-import type { GuestOrigin, GuestSpec, OriginFile } from '../../../compute/hypervisor.ts';
+import { text } from 'node:stream/consumers';
+import type { GuestOrigin, GuestSpec } from '../../../compute/hypervisor.ts';
 import { AppError } from '../../../platform/errors.ts';
+import { isCode } from '../../../platform/files.ts';
 import { ALLOW_OVERCOMMIT, committableBytes } from '../../../platform/host/host-facts.ts';
 import { lastLine } from '../../host-process/foreign-files.ts';
 import type { HostProcesses } from '../../host-process/host-processes.ts';
@@ -347,7 +348,8 @@ async function copyGuest(
 ): Promise<GuestRecord> {
   const { vmId, uuid } = spec;
   const record = await origin.find(folders.recordName(origin.vmId));
-  const { boot, diskFormat, machine } = JSON.parse(await textOf(record)) as GuestRecord;
+  if (record === undefined) throw noDisk();
+  const { boot, diskFormat, machine } = JSON.parse(await text(record.read())) as GuestRecord;
   const name = diskName(diskFormat);
   const disk = await origin.find(join(origin.vmId, GUEST, name));
   if (disk === undefined) throw noDisk();
@@ -359,13 +361,6 @@ async function copyGuest(
     if (uid !== null) chownSync(path, uid, uid);
     if (diskFormat === 'qcow2') lendBase(folder, base, uid);
   });
-}
-
-async function textOf(file: OriginFile | undefined): Promise<string> {
-  if (file === undefined) throw noDisk();
-  const parts: Uint8Array[] = [];
-  for await (const part of file.read()) parts.push(part);
-  return Buffer.concat(parts).toString('utf8');
 }
 
 function noDisk(): AppError {
