@@ -19,8 +19,8 @@ import {
   DrillSkipped,
 } from '../../recovery/drill/drill.ts';
 import { Cgroups } from '../host-process/cgroups.ts';
+import { removeTree } from '../host-process/foreign-files.ts';
 import { identify, isAlive, type ProcessIdentity, signalProcess } from '../host-process/process-identity.ts';
-import { removeTree } from '../host-process/tree-removal.ts';
 
 export interface DrillProcessesDeps {
   /** The script that the process runs with Node. */

@@ -11,8 +11,7 @@ import { pipeline } from 'node:stream/promises';
 import type { Access } from '../../databases/engine.ts';
 import { AppError, hostDiskFull } from '../../platform/errors.ts';
 import { syncFolderAsync, unlessMissing, writeDurableFileAsync } from '../../platform/files.ts';
-import { openOwn } from '../host-process/foreign-files.ts';
-import { removeTree } from '../host-process/tree-removal.ts';
+import { openOwn, removeTree } from '../host-process/foreign-files.ts';
 import { FILE } from './children.ts';
 
 const NAME = /^d_[a-z0-9]{16}$/;

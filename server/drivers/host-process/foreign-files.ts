@@ -1,12 +1,13 @@
 /**
- * Access to files and unix sockets in a folder that belongs to a foreign process. The process is not trusted:
- * it can replace its own file by a link, a pipe or another user's file at any moment. So names are only
- * opened, created or removed here; an open file is used by its descriptor, never by its name again.
+ * Access to files, folders and unix sockets in a folder that belongs to a foreign process. The process is not
+ * trusted: it can replace its own file by a link, a pipe or another user's file at any moment. So names are
+ * only opened, created or removed here; an open file is used by its descriptor, never by its name again.
  */
 import * as fs from 'node:fs';
+import * as promises from 'node:fs/promises';
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
-import { isCode } from '../../platform/files.ts';
+import { codeOf, isCode, unlessMissing } from '../../platform/files.ts';
 
 const LOG_TAIL_BYTES = 4096;
 
@@ -49,6 +50,67 @@ export function removeName(path: string): void {
     fs.unlinkSync(path);
   } catch (error) {
     if (!isCode(error, 'ENOENT')) throw error;
+  }
+}
+
+/** Attempts to empty a folder that is being written to. */
+const TRIES = 5;
+
+/** Errors for a new name that is taken. */
+const TAKEN: ReadonlySet<string> = new Set(['ENOTEMPTY', 'EEXIST']);
+
+/**
+ * Removes the file or folder at `path`, in a folder of Cloudlet's, with its contents; no error if missing.
+ * Folders in it may belong to others, at any depth. Each is first moved beside `path`, as `<path>.<number>`,
+ * where the owner of its former parent has no access: nobody can replace it by a link, and no path grows. A
+ * crash leaves names that begin with `path`. Several callers may remove the same tree, or its leftovers after
+ * a crash, at the same time.
+ */
+export async function removeTree(path: string): Promise<void> {
+  const left = [path];
+  let moved = 0;
+  const moveOut = async (folder: Buffer) => {
+    for (;;) {
+      const to = `${path}.${moved++}`;
+      try {
+        await promises.rename(folder, to);
+        left.push(to);
+        return;
+      } catch (error) {
+        // Left by a crash, or by another removal.
+        if (!TAKEN.has(codeOf(error) ?? '')) throw error;
+      }
+    }
+  };
+  for (let next = left.pop(); next !== undefined; next = left.pop()) {
+    const found = await promises.lstat(next).catch(unlessMissing);
+    if (found?.isDirectory()) await removeFolder(next, moveOut).catch(unlessMissing);
+    else if (found !== undefined) await promises.unlink(next).catch(unlessMissing);
+  }
+}
+
+async function removeFolder(folder: string, moveOut: (inside: Buffer) => Promise<void>): Promise<void> {
+  for (let tries = 1; ; tries++) {
+    // Bytes, because a name need not be text.
+    for await (const { name } of await promises.opendir(folder, { encoding: 'buffer' as BufferEncoding })) {
+      const inside = Buffer.concat([Buffer.from(`${folder}/`), Buffer.from(name)]);
+      await remove(inside).catch(unlessMissing);
+    }
+    try {
+      return await promises.rmdir(folder);
+    } catch (error) {
+      if (codeOf(error) !== 'ENOTEMPTY' || tries === TRIES) throw error;
+    }
+  }
+
+  async function remove(inside: Buffer): Promise<void> {
+    try {
+      await promises.unlink(inside);
+    } catch (error) {
+      // Error codes of folders; the second is used by some file systems.
+      if (codeOf(error) !== 'EISDIR' && codeOf(error) !== 'EPERM') throw error;
+      await moveOut(inside);
+    }
   }
 }
 

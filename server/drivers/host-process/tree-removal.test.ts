@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, test } from 'node:test';
 import { noGuestUsers, testUidBase } from '../../testing/own-ground.ts';
-import { removeTree } from './tree-removal.ts';
+import { removeTree } from './foreign-files.ts';
 
 const UID = testUidBase();
 const ROUNDS = 10;

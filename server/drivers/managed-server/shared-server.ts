@@ -9,7 +9,7 @@ import type { Access, EngineDatabase } from '../../databases/engine.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { AppError, isAppError } from '../../platform/errors.ts';
 import { randomBase62 } from '../../platform/ids.ts';
-import { removeTree } from '../host-process/tree-removal.ts';
+import { removeTree } from '../host-process/foreign-files.ts';
 import { keptPort } from '../server-port.ts';
 import type { ManagedServerDeps } from './managed-server.ts';
 import { SHARED } from './processes/server-owner.ts';

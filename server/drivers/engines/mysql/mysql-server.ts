@@ -3,7 +3,7 @@ import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { AppError } from '../../../platform/errors.ts';
 import { syncFolder } from '../../../platform/files.ts';
-import { removeTree } from '../../host-process/tree-removal.ts';
+import { removeTree } from '../../host-process/foreign-files.ts';
 import { programsOrThrow } from '../../managed-server/database-server.ts';
 import { makeServerSecret } from '../../managed-server/links/server-secret.ts';
 import { CERT_FILE, KEY_FILE, type ServerTls } from '../../managed-server/links/server-tls.ts';

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import type { Access, EngineDatabase, Trouble } from '../../../databases/engine.ts';
 import { AppError, hostDiskFull } from '../../../platform/errors.ts';
 import { dialed } from '../../dialed.ts';
-import { removeTree } from '../../host-process/tree-removal.ts';
+import { removeTree } from '../../host-process/foreign-files.ts';
 import { KeptDatabases } from '../kept-databases.ts';
 import { HeldBack, type Waits } from '../processes/held-back.ts';
 import { ServerLife, ServerWork } from '../processes/server-life.ts';

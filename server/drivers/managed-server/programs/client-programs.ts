@@ -7,10 +7,10 @@ import * as fs from 'node:fs';
 import { join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import { AppError } from '../../../platform/errors.ts';
+import { removeTree } from '../../host-process/foreign-files.ts';
 import type { ForeignProgram } from '../../host-process/foreign-program.ts';
 import type { HostProcesses } from '../../host-process/host-processes.ts';
 import type { RunningProcess } from '../../host-process/running-process.ts';
-import { removeTree } from '../../host-process/tree-removal.ts';
 import { processName } from '../server-data.ts';
 
 export interface ClientCommand

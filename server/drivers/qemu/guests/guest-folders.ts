@@ -10,9 +10,9 @@ import { join } from 'node:path';
 import { AppError } from '../../../platform/errors.ts';
 import { syncFolder, syncFolderAsync, writeDurableFile } from '../../../platform/files.ts';
 import { isId } from '../../../platform/ids.ts';
+import { removeTree } from '../../host-process/foreign-files.ts';
 import { ENDED } from '../../host-process/keeper-shells.ts';
 import { type Ending, readEnding } from '../../host-process/running-process.ts';
-import { removeTree } from '../../host-process/tree-removal.ts';
 import type { GuestSize } from './guest-launcher.ts';
 import type { Forwards } from './guest-networks.ts';
 

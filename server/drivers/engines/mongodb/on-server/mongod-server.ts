@@ -5,7 +5,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { AppError } from '../../../../platform/errors.ts';
-import { removeTree } from '../../../host-process/tree-removal.ts';
+import { removeTree } from '../../../host-process/foreign-files.ts';
 import { makeServerSecret } from '../../../managed-server/links/server-secret.ts';
 import type { ServerFolders, ServerKind } from '../../../managed-server/managed-server.ts';
 import { dataSeries, keepSeries, makeFolder } from '../../../managed-server/server-data.ts';
