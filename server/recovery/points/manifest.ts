@@ -97,6 +97,17 @@ export async function* entriesOf(
   }
 }
 
+/** All pieces of the components, including those of their indexes. Throws Damaged. */
+export async function* piecesOf(
+  repository: Repository,
+  components: readonly Component[],
+): AsyncGenerator<string> {
+  for (const component of components) {
+    yield* component.index;
+    for await (const { pieces } of entriesOf(repository, component)) yield* pieces;
+  }
+}
+
 const NEWLINE = 10;
 
 /** Offset of the next line. */

@@ -7,7 +7,7 @@
  */
 import { type Clock, formatTime, readTime } from '../../platform/clock.ts';
 import { PieceSet } from '../drill/verification.ts';
-import { type Component, entriesOf, type Manifest } from '../points/manifest.ts';
+import { type Component, type Manifest, piecesOf } from '../points/manifest.ts';
 import type { Repository } from './repository.ts';
 
 const DAY_MS = 86_400_000;
@@ -73,11 +73,4 @@ async function renewAll({ repository, written, signal }: PieceLocksDeps): Promis
   }
   await Promise.all(running);
   if (failure !== undefined) throw failure;
-}
-
-async function* piecesOf(repository: Repository, written: readonly Component[]): AsyncGenerator<string> {
-  for (const component of written) {
-    yield* component.index;
-    for await (const { pieces } of entriesOf(repository, component)) yield* pieces;
-  }
 }

@@ -5,7 +5,7 @@
 
 import { AppError } from '../../platform/errors.ts';
 import { PieceSet } from '../drill/verification.ts';
-import { entriesOf, type Manifest, readManifest } from '../points/manifest.ts';
+import { type Manifest, piecesOf, readManifest } from '../points/manifest.ts';
 import type { Holding } from './lease.ts';
 import { Damaged } from './piece-box.ts';
 import type { Repository } from './repository.ts';
@@ -69,7 +69,7 @@ async function markAll({ repository, signal, without }: MarkOptions) {
       const found = await repository.getManifest(id);
       if (found === undefined) throw new Error(`the point ${id} disappeared during the sweep`);
       const manifest = readManifest(found.bytes);
-      for await (const piece of piecesOf(repository, manifest)) {
+      for await (const piece of piecesOf(repository, manifest.components)) {
         signal.throwIfAborted();
         marks.add(piece);
       }
@@ -105,17 +105,9 @@ async function namesOneOf(
   marks: PieceSet,
   what: { readonly repository: Repository; readonly manifest: Manifest; readonly signal: AbortSignal },
 ): Promise<boolean> {
-  for await (const piece of piecesOf(what.repository, what.manifest)) {
+  for await (const piece of piecesOf(what.repository, what.manifest.components)) {
     what.signal.throwIfAborted();
     if (marks.has(piece)) return true;
   }
   return false;
-}
-
-/** All pieces of a point, including those of its indexes. Throws Damaged. */
-async function* piecesOf(repository: Repository, { components }: Manifest): AsyncGenerator<string> {
-  for (const component of components) {
-    yield* component.index;
-    for await (const { pieces } of entriesOf(repository, component)) yield* pieces;
-  }
 }
