@@ -135,3 +135,10 @@ function valuesOf(values: Readonly<Record<string, unknown>>): Values {
     },
   };
 }
+
+/** The number that a word means; `what` names it in the error. Throws UsageError. */
+export function numberOf(what: string, text: string): number {
+  if (text.trim() === '' || !Number.isFinite(Number(text)))
+    throw new UsageError(`${what}: ${text} is not a number`);
+  return Number(text);
+}

@@ -1,6 +1,7 @@
 /** `billing`: what the account spends, its spend cap, and prices. */
 import type { Command, Invocation } from '../command.ts';
 import { UsageError } from '../failures.ts';
+import { numberOf } from '../words.ts';
 
 export const BILLING_COMMANDS: readonly Command[] = [
   {
@@ -106,12 +107,6 @@ async function setCap({ session, output, options, words: [wanted] }: Invocation)
 
 function percentsOf(text: string): number[] {
   return text === 'none' ? [] : text.split(',').map((one) => numberOf('--warn', one));
-}
-
-function numberOf(what: string, text: string): number {
-  if (text.trim() === '' || !Number.isFinite(Number(text)))
-    throw new UsageError(`${what}: ${text} is not a number`);
-  return Number(text);
 }
 
 const KINDS = { vm: 'vm', db: 'database', bucket: 'bucket' } as const;

@@ -5,6 +5,7 @@ import { EXIT, type ExitCode, tell, UsageError } from '../failures.ts';
 import { counted, sizeText } from '../output.ts';
 import { all } from '../resources.ts';
 import { readTextFile } from '../text-file.ts';
+import { numberOf } from '../words.ts';
 import { DISKS, exportQuery, saveExport } from './export-commands.ts';
 
 const DAY_SECONDS = 24 * 3600;
@@ -29,12 +30,6 @@ function termsOf(options: Values) {
     ...(options.has('mail') && { mail: true }),
     ...(options.has('days') && { expires_in: options.count('days', 7, 1) * DAY_SECONDS }),
   };
-}
-
-function numberOf(what: string, text: string): number {
-  if (text.trim() === '' || !Number.isFinite(Number(text)))
-    throw new UsageError(`${what}: ${text} is not a number`);
-  return Number(text);
 }
 
 /** The person's name, as far as the invitation has it. */
