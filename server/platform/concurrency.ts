@@ -2,6 +2,8 @@
  * Ways to schedule work: one after another, a limited number at once, or together in turns of the
  * event loop.
  */
+import type { IncomingMessage } from 'node:http';
+import { detachBuffer } from './buffers.ts';
 
 /** Serializes work on the same key, in the order of the calls. */
 export class KeyedMutex {
@@ -205,4 +207,53 @@ export class ScanTurns {
       }
     });
   }
+}
+
+export interface BodyPump {
+  /** Must not keep a reference to the piece: its memory is freed. A promise pauses the sender. */
+  readonly take: (piece: Buffer) => Promise<void> | undefined;
+  /** Bytes taken before other requests run. */
+  readonly turnBytes: number;
+  /** The error for a client that disconnects. */
+  readonly lost: () => Error;
+}
+
+/** Passes the pieces of a body on, one at a time. Rejects with the errors of `take`; the rest is left. */
+export function pumpBody(request: IncomingMessage, { take, turnBytes, lost }: BodyPump): Promise<void> {
+  return new Promise((resolve, reject) => {
+    let taken = 0;
+    const onData = (piece: Buffer) => {
+      let waiting: Promise<void> | undefined;
+      try {
+        waiting = take(piece);
+      } catch (error) {
+        fail(error);
+        return;
+      }
+      taken += piece.length;
+      detachBuffer(piece);
+      if (waiting === undefined && taken >= turnBytes) waiting = endOfTick();
+      if (waiting === undefined) return;
+      taken = 0;
+      request.pause();
+      waiting.then(() => request.resume(), fail);
+    };
+    const onEnd = () => {
+      leave();
+      resolve();
+    };
+    const onLost = () => fail(lost());
+    const leave = () => {
+      request.off('data', onData).off('end', onEnd).off('error', onLost).off('close', onLost);
+    };
+    const fail = (error: unknown) => {
+      leave();
+      request.pause();
+      reject(error);
+    };
+    // Even after the whole body arrived: unread bytes are lost.
+    if (request.destroyed) return onLost();
+    if (request.readableEnded) return resolve();
+    request.on('data', onData).on('end', onEnd).on('error', onLost).on('close', onLost);
+  });
 }

@@ -1,8 +1,7 @@
 /** Reads a multipart form as a stream: fields in any order, at most one file, with back-pressure. */
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { FastifyInstance } from 'fastify';
-import { detachBuffer } from '../../platform/buffers.ts';
-import { endOfTick } from '../../platform/concurrency.ts';
+import { pumpBody } from '../../platform/concurrency.ts';
 import { AppError, invalidField } from '../../platform/errors.ts';
 import { butIs } from './body.ts';
 import {
@@ -63,47 +62,27 @@ export function assertMultipart({ 'content-type': type }: IncomingHttpHeaders): 
  * `invalid_multipart` or `invalid_request` (two files, a duplicate field, a file not named `file`), or the
  * error of `target.write`. The rest of the body is left to the caller.
  */
-export function readForm(request: IncomingMessage, target: FileTarget): Promise<Form> {
-  return new Promise((resolve, reject) => {
-    const contents = new FormContents(target);
-    const parser = openParser(request, contents);
-    let taken = 0;
-    const onData = (piece: Buffer) => {
-      try {
-        parser.write(piece);
-      } catch (error) {
-        // The target's pending promise rejects too when it is aborted, and nothing else awaits it.
-        contents.takeWaiting()?.catch(() => {});
-        fail(error);
-        return;
-      }
-      taken += piece.length;
-      detachBuffer(piece);
-      const waiting = contents.takeWaiting() ?? (taken >= TURN_BYTES ? endOfTick() : undefined);
-      if (waiting === undefined) return;
-      taken = 0;
-      request.pause();
-      waiting.then(() => request.resume(), fail);
-    };
-    const onEnd = () => {
-      if (!parser.hasEnded) return fail(new MalformedForm('it is truncated'));
-      leave();
-      resolve(contents.finish());
-    };
-    // Call it even after the whole body arrived: unread bytes are lost.
-    const onLost = () => fail(new AppError('bad_http', 'The client disconnected before its body was read'));
-    const leave = () => {
-      request.off('data', onData).off('end', onEnd).off('error', onLost).off('close', onLost);
-    };
-    const fail = (error: unknown) => {
-      leave();
-      request.pause();
-      reject(error instanceof MalformedForm ? unreadable(error) : error);
-    };
-
-    if (request.destroyed) return onLost();
-    request.on('data', onData).on('end', onEnd).on('error', onLost).on('close', onLost);
-  });
+export async function readForm(request: IncomingMessage, target: FileTarget): Promise<Form> {
+  const contents = new FormContents(target);
+  const parser = openParser(request, contents);
+  const take = (piece: Buffer) => {
+    try {
+      parser.write(piece);
+    } catch (error) {
+      // The target's pending promise rejects too when it is aborted, and nothing else awaits it.
+      contents.takeWaiting()?.catch(() => {});
+      throw error;
+    }
+    return contents.takeWaiting();
+  };
+  const lost = () => new AppError('bad_http', 'The client disconnected before its body was read');
+  try {
+    await pumpBody(request, { take, turnBytes: TURN_BYTES, lost });
+    if (!parser.hasEnded) throw new MalformedForm('it is truncated');
+  } catch (error) {
+    throw error instanceof MalformedForm ? unreadable(error) : error;
+  }
+  return contents.finish();
 }
 
 /** Throws `invalid_multipart` if the Content-Type has no boundary. */

@@ -19,8 +19,7 @@ import {
   type VerifiedSignature,
 } from '../../../libs/s3-wire/index.ts';
 import type { HeldBody } from '../../http/bodies/body-memory.ts';
-import { detachBuffer } from '../../platform/buffers.ts';
-import { endOfTick } from '../../platform/concurrency.ts';
+import { type BodyPump, pumpBody } from '../../platform/concurrency.ts';
 import type { ReceivedBytes, Upload } from '../../storage/uploads/upload.ts';
 
 export interface BodyReaderDeps {
@@ -254,44 +253,7 @@ async function later(before: Promise<void>, chunk: Uint8Array, sink: Sink): Prom
   await sink(copy);
 }
 
-/** Passes the pieces of a body to `take`, one at a time. Rejects if the client disconnects. */
-export function pump(
-  request: IncomingMessage,
-  take: (piece: Buffer) => Promise<void> | undefined,
-): Promise<void> {
-  return new Promise((resolve, reject) => {
-    let taken = 0;
-    const onData = (piece: Buffer) => {
-      let waiting: Promise<void> | undefined;
-      try {
-        waiting = take(piece);
-      } catch (error) {
-        fail(error);
-        return;
-      }
-      taken += piece.length;
-      detachBuffer(piece);
-      if (waiting === undefined && taken >= TURN_BYTES) waiting = endOfTick();
-      if (waiting === undefined) return;
-      taken = 0;
-      request.pause();
-      waiting.then(() => request.resume(), fail);
-    };
-    const onEnd = () => {
-      leave();
-      resolve();
-    };
-    const onLost = () => fail(new S3Error('IncompleteBody'));
-    const leave = () => {
-      request.off('data', onData).off('end', onEnd).off('error', onLost).off('close', onLost);
-    };
-    const fail = (error: unknown) => {
-      leave();
-      request.pause();
-      reject(error);
-    };
-    if (request.destroyed) return onLost();
-    if (request.readableEnded) return resolve();
-    request.on('data', onData).on('end', onEnd).on('error', onLost).on('close', onLost);
-  });
+/** Passes the pieces of a body to `take`, one at a time. Throws IncompleteBody. */
+export function pump(request: IncomingMessage, take: BodyPump['take']): Promise<void> {
+  return pumpBody(request, { take, turnBytes: TURN_BYTES, lost: () => new S3Error('IncompleteBody') });
 }
