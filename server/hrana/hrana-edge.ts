@@ -10,6 +10,7 @@ import { pipeline } from 'node:stream/promises';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 import type { EngineDatabase } from '../databases/engine.ts';
+import type { HranaCalls, HranaReply } from '../databases/hrana-calls.ts';
 import type { Egress } from '../databases/life/egress.ts';
 import { announcesBody, dropRest, readBody } from '../http/bodies/body.ts';
 import type { BodyMemory } from '../http/bodies/body-memory.ts';
@@ -18,41 +19,11 @@ import { problemHeaders, toAppError, toProblem } from '../http/response.ts';
 import { Counts, endOfTick } from '../platform/concurrency.ts';
 import { AppError, isAppError } from '../platform/errors.ts';
 
-export interface HranaCall {
-  /** The path after the database: `v2/pipeline`. */
-  readonly path: string;
-  readonly body: Uint8Array;
-  /** Aborts when the client disconnects. */
-  readonly signal: AbortSignal;
-}
-
-/** A message of a client's WebSocket. */
-export interface HranaMessage {
-  /** Identifies the connection. */
-  readonly socket: string;
-  readonly encoding: 'json' | 'protobuf';
-  readonly body: Uint8Array;
-  /** Aborts when the client disconnects. */
-  readonly signal: AbortSignal;
-}
-
-export interface HranaReply {
-  readonly status: number;
-  readonly contentType: string;
-  readonly body: Uint8Array | AsyncIterable<Uint8Array>;
-}
-
 export interface HranaEdgeDeps {
   readonly log: Logger;
-  readonly databases: {
+  readonly databases: HranaCalls & {
     /** See Logins.find(). */
     find(databaseId: string | null, password: string): Promise<EngineDatabase>;
-    /** Throws AppError. */
-    exchange(database: EngineDatabase, call: HranaCall): Promise<HranaReply>;
-    /** The answer to a message; null: the message is not part of the protocol. Throws AppError. */
-    receive(database: EngineDatabase, message: HranaMessage): Promise<Uint8Array | null>;
-    /** Ends the streams of a closed WebSocket. */
-    closeSocket(database: EngineDatabase, socket: string): Promise<unknown>;
     readonly egress: Pick<Egress, 'count' | 'counted'>;
   };
   /** Maximum concurrent calls of one database, including those whose body is still arriving. */

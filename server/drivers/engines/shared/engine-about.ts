@@ -2,13 +2,13 @@
 import type { Config } from '../../../config/config.ts';
 import type { Engine, EngineDatabase } from '../../../databases/engine.ts';
 import type { EngineDescription } from '../../../databases/engine-description.ts';
+import type { HranaCalls } from '../../../databases/hrana-calls.ts';
 import type { Finding } from '../../../platform/finding.ts';
 import type { ChildEngineOptions } from '../../engine-children/child-engine.ts';
 import type { AccountOptions } from '../../managed-server/accounts/account-kind.ts';
 import type { ServerUsers } from '../../managed-server/processes/server-users.ts';
 import type { OfferedPorts } from '../../offered-ports.ts';
 import type { Part } from '../../preparation/preparing.ts';
-import type { HranaCalls } from './hrana-calls.ts';
 
 export interface EngineAbout extends EngineDescription {
   /** Folder of its data, in the data directory. */

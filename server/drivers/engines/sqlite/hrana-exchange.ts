@@ -2,10 +2,10 @@
 import { once } from 'node:events';
 import { PassThrough } from 'node:stream';
 import type { EngineDatabase } from '../../../databases/engine.ts';
+import type { HranaCall, HranaCalls, HranaMessage, HranaReply } from '../../../databases/hrana-calls.ts';
 import { AppError } from '../../../platform/errors.ts';
 import { displaced } from '../../engine-children/child-failures.ts';
 import { type ChildAnswer, ChildGone } from '../../engine-children/tenant-child.ts';
-import type { HranaCall, HranaCalls, HranaMessage, HranaReply } from '../shared/hrana-calls.ts';
 import type { SqliteEngine } from './sqlite-engine.ts';
 
 export function hranaOf(engine: Pick<SqliteEngine, 'call' | 'callIfThere'>): HranaCalls {
