@@ -93,23 +93,14 @@ async function listObjects(call: S3Call): Promise<S3Answer> {
   const { query } = call.what.target;
   const marker = query.get('marker') ?? '';
   const asked = queryOf(call, bucket, marker);
-  const { nodes, prefixes, next } = await livePage(call, bucket, { asked, showsOwner: true });
-  return {
-    headers: { 'x-amz-bucket-region': bucket.region },
-    xml: xmlDocument('ListBucketResult', [
-      ['Name', bucket.name],
-      ['Prefix', isReadAlike(asked.prefix) ? asked.prefix : name(asked.prefix)],
-      ['Marker', name(marker)],
-      // Without a delimiter, the last key of the page is the next marker.
-      ['NextMarker', next === null || asked.delimiter === '' ? undefined : name(next)],
-      ['MaxKeys', asked.limit],
-      ['Delimiter', asked.delimiter === '' ? undefined : name(asked.delimiter)],
-      ['EncodingType', query.get('encoding-type')],
-      ['IsTruncated', next !== null],
-      ...nodes,
-      ...prefixNodes(prefixes, name),
-    ]),
-  };
+  const page = await livePage(call, bucket, { asked, showsOwner: true });
+  const { next } = page;
+  return pageAnswer(call, { bucket, asked, page }, [
+    ['Prefix', isReadAlike(asked.prefix) ? asked.prefix : name(asked.prefix)],
+    ['Marker', name(marker)],
+    // Without a delimiter, the last key of the page is the next marker.
+    ['NextMarker', next === null || asked.delimiter === '' ? undefined : name(next)],
+  ]);
 }
 
 async function listObjectsV2(call: S3Call): Promise<S3Answer> {
@@ -121,19 +112,40 @@ async function listObjectsV2(call: S3Call): Promise<S3Answer> {
   const startAfter = query.get('start-after');
   const asked = queryOf(call, bucket, token ? readToken(token) : startAfter);
   const showsOwner = query.get('fetch-owner') === 'true';
-  const { nodes, prefixes, next } = await livePage(call, bucket, { asked, showsOwner });
+  const page = await livePage(call, bucket, { asked, showsOwner });
+  const { nodes, prefixes, next } = page;
+  return pageAnswer(call, { bucket, asked, page }, [
+    ['Prefix', name(asked.prefix)],
+    ['StartAfter', startAfter === undefined ? undefined : name(startAfter)],
+    ['ContinuationToken', token],
+    ['NextContinuationToken', next === null ? undefined : writeToken(next)],
+    ['KeyCount', nodes.length + prefixes.length],
+  ]);
+}
+
+interface Listed {
+  readonly bucket: BucketRow;
+  readonly asked: NameQuery;
+  readonly page: Awaited<ReturnType<typeof livePage>>;
+}
+
+/** `position`: the elements that say where the page is. */
+function pageAnswer(
+  { what }: S3Call,
+  listed: Listed,
+  position: readonly (readonly [string, XmlNode])[],
+): S3Answer {
+  const { bucket, asked, page } = listed;
+  const { nodes, prefixes, next } = page;
+  const name = namesIn(what);
   return {
     headers: { 'x-amz-bucket-region': bucket.region },
     xml: xmlDocument('ListBucketResult', [
       ['Name', bucket.name],
-      ['Prefix', name(asked.prefix)],
-      ['StartAfter', startAfter === undefined ? undefined : name(startAfter)],
-      ['ContinuationToken', token],
-      ['NextContinuationToken', next === null ? undefined : writeToken(next)],
-      ['KeyCount', nodes.length + prefixes.length],
+      ...position,
       ['MaxKeys', asked.limit],
       ['Delimiter', asked.delimiter === '' ? undefined : name(asked.delimiter)],
-      ['EncodingType', query.get('encoding-type')],
+      ['EncodingType', what.target.query.get('encoding-type')],
       ['IsTruncated', next !== null],
       ...nodes,
       ...prefixNodes(prefixes, name),
