@@ -1,7 +1,8 @@
 /** Tests the databases of a restored cloud in a drill: loads, opens and removes one after another. */
 import { isAppError } from '../../platform/errors.ts';
+import type { DatabaseTrials } from '../../recovery/drill/rehearsal.ts';
 import type { Refill } from '../creation/refill.ts';
-import type { Engine, EngineName } from '../engine.ts';
+import type { Engine } from '../engine.ts';
 import type { Engines } from '../engines.ts';
 import type { Lifecycle } from '../life/lifecycle.ts';
 import type { DatabaseRow, DatabaseStore } from '../store.ts';
@@ -13,28 +14,13 @@ export interface TrialsDeps {
   readonly refill: Pick<Refill, 'fill'>;
 }
 
-/** Results for one engine. */
-export interface EngineTrials {
-  readonly engine: EngineName;
-  /** Databases that were tested; if this host cannot test them, all that a test would include. */
-  readonly databases: number;
-  readonly opened: number;
-  readonly tables: number;
-  /** Estimate of the engine; null: the engine has no estimate. */
-  readonly rows: number | null;
-  /** Databases that could not be opened, with the reason; only the first ones. */
-  readonly failures: readonly string[];
-  /** Why this host cannot test them; null: it can. */
-  readonly unavailable: string | null;
-}
-
 const PAGE = 500;
 const NAMED = 5;
 
 /** Tests only databases with a dump in the point. A failure does not stop the others. */
-export async function tryDatabases(deps: TrialsDeps, signal: AbortSignal): Promise<EngineTrials[]> {
+export async function tryDatabases(deps: TrialsDeps, signal: AbortSignal): Promise<DatabaseTrials[]> {
   const byEngine = Map.groupBy(await rowsOf(deps.store), ({ engine }) => engine);
-  const trials: EngineTrials[] = [];
+  const trials: DatabaseTrials[] = [];
   for (const [name, rows] of byEngine) {
     // Only one server per account runs at a time.
     const ordered = rows.toSorted((one, other) => one.account_id - other.account_id);
@@ -59,7 +45,7 @@ interface Tried {
   readonly signal: AbortSignal;
 }
 
-async function tryEngine(deps: TrialsDeps, { engine, rows, signal }: Tried): Promise<EngineTrials> {
+async function tryEngine(deps: TrialsDeps, { engine, rows, signal }: Tried): Promise<DatabaseTrials> {
   const about = { engine: engine.name, databases: rows.length };
   const { available, reason } = await engine.readiness();
   const none = { opened: 0, tables: 0, rows: null, failures: [] };
