@@ -59,17 +59,24 @@ export function jsonFile(path: string, value: unknown, kind: ExportedKind | null
   return { path, kind, modifiedAt: 0, sizeBytes: bytes.length, read: (sink) => sink(bytes) };
 }
 
-/** One JSON value per line, read while it is written. */
-export function linesFile(path: string, lines: () => AsyncIterable<unknown>): ExportedFile {
+/** A file beside the resources, read while it is written. */
+export function piecesFile(path: string, pieces: () => AsyncIterable<Uint8Array>): ExportedFile {
   return {
     path,
     kind: null,
     modifiedAt: 0,
     sizeBytes: null,
     read: async (sink) => {
-      for await (const line of lines()) await sink(Buffer.from(`${JSON.stringify(line)}\n`));
+      for await (const piece of pieces()) await sink(piece);
     },
   };
+}
+
+/** One JSON value per line, read while it is written. */
+export function linesFile(path: string, lines: () => AsyncIterable<unknown>): ExportedFile {
+  return piecesFile(path, async function* () {
+    for await (const line of lines()) yield Buffer.from(`${JSON.stringify(line)}\n`);
+  });
 }
 
 const PART_BYTES = 200;

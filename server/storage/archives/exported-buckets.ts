@@ -8,6 +8,7 @@ import {
   type ExportSource,
   jsonFile,
   type LeftOutFile,
+  piecesFile,
   type Spool,
   safePath,
   Unreadable,
@@ -186,16 +187,10 @@ export class ExportedBuckets implements ExportSource {
 }
 
 function spooled(path: string, spool: Spool): ExportedFile {
-  return {
-    path,
-    kind: null,
-    modifiedAt: 0,
-    sizeBytes: null,
-    read: async (sink) => {
-      for await (const piece of spool.bytes()) await sink(piece);
-      await spool.close();
-    },
-  };
+  return piecesFile(path, async function* () {
+    yield* spool.bytes();
+    await spool.close();
+  });
 }
 
 /** A line of versions.jsonl. */
