@@ -1,14 +1,13 @@
 /** Restores the machine from a recovery point as a new machine. */
-import { ClockIcon } from '@heroicons/react/24/outline';
-import { Button, Group, NativeSelect, Stack, Text, TextInput, Title } from '@mantine/core';
+import { Button, Group, Stack, Text, TextInput, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import type { NewVm, Vm, VmPoint } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
 import { useCloudForm } from '../../parts/cloud-form.ts';
 import { CallSample } from '../../parts/commands/call-sample.tsx';
+import { PointSelect, RecoveryPoints } from '../../parts/forms/recovery-points.tsx';
 import { Refused } from '../../parts/forms/warning.tsx';
-import { Empty, Loaded } from '../../parts/page.tsx';
 import { machineText } from '../../texts/machine-text.ts';
 import { vmPointsQuery, vmsQuery } from './queries.ts';
 import { Snapshots } from './snapshots.tsx';
@@ -23,17 +22,9 @@ export function RecoveryTab({ vm }: { vm: Vm }) {
         <Title order={2} mb="xs">
           {words.points}
         </Title>
-        <Loaded query={useQuery(vmPointsQuery(vm.vm_id))}>
-          {(points) =>
-            points.length === 0 ? (
-              <Empty icon={ClockIcon} title={words.none}>
-                {words.noneLead}
-              </Empty>
-            ) : (
-              <RestoreForm vm={vm} points={points} />
-            )
-          }
-        </Loaded>
+        <RecoveryPoints query={useQuery(vmPointsQuery(vm.vm_id))} words={words}>
+          {(points) => <RestoreForm vm={vm} points={points} />}
+        </RecoveryPoints>
       </section>
     </Stack>
   );
@@ -57,11 +48,7 @@ function RestoreForm({ vm, points }: { vm: Vm; points: readonly VmPoint[] }) {
     <form onSubmit={form.submit}>
       <Stack maw={560}>
         <Text c="dimmed">{words.lead(instance_type)}</Text>
-        <NativeSelect
-          label={words.from}
-          data={points.map(({ point_id, created_at }) => ({ value: point_id, label: words.at(created_at) }))}
-          {...form.text('point_id')}
-        />
+        <PointSelect points={points} words={words} {...form.text('point_id')} />
         <TextInput label={words.name} required spellCheck={false} {...form.text('name')} />
         <Refused {...form.refusal} />
         <Group>

@@ -1,14 +1,13 @@
 /** Restores objects of the bucket from a recovery point, with a preview. */
-import { ClockIcon } from '@heroicons/react/24/outline';
-import { Button, Group, List, NativeSelect, Stack, Switch, Text, TextInput } from '@mantine/core';
+import { Button, Group, List, Stack, Switch, Text, TextInput } from '@mantine/core';
 import { useMutation, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { BucketPoint, BucketRestore, NewBucketRestore, Operation } from '../../../../../sdk/index.ts';
 import { cloud } from '../../../cloud.ts';
 import { useCloudForm } from '../../../parts/cloud-form.ts';
 import { CallSample } from '../../../parts/commands/call-sample.tsx';
+import { PointSelect, RecoveryPoints } from '../../../parts/forms/recovery-points.tsx';
 import { Refused, Warning } from '../../../parts/forms/warning.tsx';
-import { Empty, Loaded } from '../../../parts/page.tsx';
 import { sayBytes, sayName } from '../../../parts/say.ts';
 import { s3Text } from '../../../texts/s3-text.ts';
 import { bucketPointsQuery, bucketsQuery } from '../queries.ts';
@@ -17,17 +16,9 @@ const words = s3Text.recovery;
 
 export function RecoveryTab({ bucket }: { bucket: string }) {
   return (
-    <Loaded query={useQuery(bucketPointsQuery(bucket))}>
-      {(points) =>
-        points.length === 0 ? (
-          <Empty icon={ClockIcon} title={words.none}>
-            {words.noneLead}
-          </Empty>
-        ) : (
-          <RestoreForm bucket={bucket} points={points} />
-        )
-      }
-    </Loaded>
+    <RecoveryPoints query={useQuery(bucketPointsQuery(bucket))} words={words}>
+      {(points) => <RestoreForm bucket={bucket} points={points} />}
+    </RecoveryPoints>
   );
 }
 
@@ -73,11 +64,7 @@ function RestoreForm({ bucket, points }: { bucket: string; points: readonly Buck
     <form onSubmit={form.submit}>
       <Stack maw={560}>
         <Text c="dimmed">{words.lead}</Text>
-        <NativeSelect
-          label={words.from}
-          data={points.map(({ point_id, created_at }) => ({ value: point_id, label: words.at(created_at) }))}
-          {...form.text('point_id')}
-        />
+        <PointSelect points={points} words={words} {...form.text('point_id')} />
         <TextInput
           label={words.prefix}
           description={words.prefixHint}
