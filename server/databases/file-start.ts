@@ -19,7 +19,7 @@ export function cutOff({ last, by }: { readonly last: string; readonly by: strin
 }
 
 /** A file whose beginning was read. */
-export interface Begun<T extends Uint8Array> {
+interface Begun<T extends Uint8Array> {
   readonly head: Buffer;
   /** All of the file, to be read once. */
   readonly whole: AsyncGenerator<T | Buffer>;

@@ -3,12 +3,12 @@ import { createReadStream, createWriteStream } from 'node:fs';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { isCode } from '../../platform/files.ts';
 import { type EngineDatabase, LoadFailed } from '../../databases/engine.ts';
 import { begin } from '../../databases/file-start.ts';
 import type { LeftOut, LoadHow } from '../../databases/left-out.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { hostDiskFull } from '../../platform/errors.ts';
+import { isCode } from '../../platform/files.ts';
 import type { ChildHost } from './child-host.ts';
 import type { ChildSlots } from './child-slots.ts';
 import { FILE } from './children.ts';
@@ -76,7 +76,7 @@ export async function receiveFile(from: Readable, how: Receiving): Promise<Recei
   return { file, text, isAdded };
 }
 
-export interface ExaminingDeps {
+interface ExaminingDeps {
   readonly clock: Clock;
   readonly slots: ChildSlots;
   readonly host: ChildHost;
