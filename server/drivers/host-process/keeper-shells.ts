@@ -10,7 +10,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { AppError } from '../../platform/errors.ts';
 import { patienceMs } from '../../platform/host/host-facts.ts';
 import { hostPath, hostProgram, startProgram } from '../../platform/host/host-programs.ts';
-import { isAlive, isThere, type ProcessIdentity, parseStat, RUN } from './process-identity.ts';
+import { isThere, type ProcessIdentity, parseStat, RUN, userOf } from './process-identity.ts';
 
 /** File in the keeper's folder with the ending of the process, `<pid> <status>`. */
 export const ENDED = 'ended';
@@ -324,15 +324,20 @@ export async function begin(
   const found = parseStat(stat ?? '');
   if (found !== null) {
     const identity = { pid: found.pid, startTime: found.startTime, bootId: launch.bootId, uid };
-    // The user changes last; until then the process cannot be identified.
-    for (let tries = 0; tries < USER_TRIES && !isAlive(identity) && isThere(found.pid); tries++)
-      await sleep(1);
+    // The user changes last; until then the process cannot be identified. Its `stat` is not read meanwhile:
+    // Linux keeps the reader waiting while a process replaces its program, up to 0.5 s on a busy host.
+    for (let tries = 0; tries < USER_TRIES && isAnothers(identity); tries++) await sleep(1);
     return identity;
   }
   shell.kill();
   throw new AppError('internal_error', `${launch.command} cannot be started here`, {
     cause: new Error(text.trim()),
   });
+}
+
+function isAnothers({ pid, uid }: ProcessIdentity): boolean {
+  const user = userOf(pid);
+  return uid !== null && user !== null && user !== uid;
 }
 
 /** A command that reads `content`, which may hold any line. */

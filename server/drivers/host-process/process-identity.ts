@@ -51,20 +51,18 @@ export function readStat(path: string | number): ProcessStat | null {
 }
 
 export interface ProcessorTimes {
-  /** In steps of MS_PER_TICK. */
   readonly cpuMs: number;
-  /** Time in which its first thread waited for a processor; 0: the kernel does not count it. */
+  /** Time in which it waited for a processor. */
   readonly waitedMs: number;
 }
 
-/** Times of `<pid>` or `<pid>/task/<tid>`; zeros: it is gone. */
+/**
+ * Times of `<pid>`'s first thread, or of `<pid>/task/<tid>`, without a wait for a process that replaces its
+ * program, unlike `stat`. Zeros: it is gone, or the kernel does not count them.
+ */
 export function processorTimes(path: string | number): ProcessorTimes {
-  return { cpuMs: (readStat(path)?.cpuTicks ?? 0) * MS_PER_TICK, waitedMs: waitedMs(path) };
-}
-
-/** Same as processorTimes(), of the wait alone. */
-export function waitedMs(path: string | number): number {
-  return Number(readProc(`${path}/schedstat`)?.split(' ')[1] ?? 0) / 1e6;
+  const [cpuNs = 0, waitedNs = 0] = (readProc(`${path}/schedstat`) ?? '').split(' ').map(Number);
+  return { cpuMs: cpuNs / 1e6, waitedMs: waitedNs / 1e6 };
 }
 
 /** A parsed line of `stat`; null: another format. */

@@ -5,7 +5,7 @@
 import { readdirSync } from 'node:fs';
 import { type Clock, systemClock } from '../../../platform/clock.ts';
 import type { HostProcesses } from '../../host-process/host-processes.ts';
-import { MS_PER_TICK, readProc, readStat, waitedMs } from '../../host-process/process-identity.ts';
+import { MS_PER_TICK, processorTimes, readProc, readStat } from '../../host-process/process-identity.ts';
 import type { ProcessorOrder } from '../../host-process/processor-order.ts';
 import type { ServerLog } from './server-log.ts';
 import { ServerRounds } from './server-rounds.ts';
@@ -86,7 +86,7 @@ class LongSessions {
       const now = {
         at: this.#clock.monotonic(),
         cpuMs: stat.cpuTicks * MS_PER_TICK,
-        waitedMs: waitedMs(task.path),
+        waitedMs: processorTimes(task.path).waitedMs,
         isRunning: stat.isRunning,
       };
       const fresh: Seen = { ...now, longMs: 0, order: 'usual' };

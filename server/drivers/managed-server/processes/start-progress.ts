@@ -1,7 +1,7 @@
 /** Whether a slow-starting server still makes progress: by its CPU time, not the clock. */
 import { readdirSync } from 'node:fs';
 import type { Clock } from '../../../platform/clock.ts';
-import { MS_PER_TICK, readStat } from '../../host-process/process-identity.ts';
+import { MS_PER_TICK, readProc, readStat } from '../../host-process/process-identity.ts';
 
 /** Refusing our probes uses less processor time. */
 const STEP_MS = 500;
@@ -43,16 +43,20 @@ export class StartProgress {
 
 /** Processor time of a process and its running child processes. */
 function treeMs(pid: number): number {
-  const children = new Map<number, number[]>();
-  for (const entry of readdirSync('/proc')) {
-    const parent = /^\d+$/.test(entry) ? readStat(Number(entry))?.parent : undefined;
-    if (parent !== undefined) children.set(parent, [...(children.get(parent) ?? []), Number(entry)]);
-  }
   let ticks = 0;
   for (const next = [pid]; next.length > 0; ) {
     const one = next.pop() as number;
     ticks += readStat(one)?.cpuTicks ?? 0;
-    next.push(...(children.get(one) ?? []));
+    const lists = threadsOf(one).map((tid) => readProc(`${one}/task/${tid}/children`)?.trim() ?? '');
+    next.push(...lists.flatMap((list) => (list === '' ? [] : list.split(' ').map(Number))));
   }
   return ticks * MS_PER_TICK;
+}
+
+function threadsOf(pid: number): string[] {
+  try {
+    return readdirSync(`/proc/${pid}/task`);
+  } catch {
+    return [];
+  }
 }
