@@ -29,7 +29,7 @@ export function findInstanceType(name: string): InstanceType | undefined {
 /** Why a machine of `memoryMb` never starts on a host with `availableMb` for all; null: it can start. */
 export function whyTooLarge(memoryMb: number, availableMb: number): string | null {
   if (memoryMb <= availableMb) return null;
-  const available = `virtual machines on this host have ${gigabytes(availableMb)} in total`;
+  const available = `all virtual machines of this host together may have ${gigabytes(availableMb)}`;
   return `It needs ${gigabytes(memoryMb)} of memory, and ${available}`;
 }
 
@@ -40,7 +40,7 @@ export function assertNotTooLarge(memoryMb: number, availableMb: number): void {
   const reason = whyTooLarge(memoryMb, availableMb);
   if (reason === null) return;
   throw new AppError('insufficient_capacity', `The virtual machine is too large for this host. ${reason}`, {
-    hint: 'Use a smaller instance type, or ask an operator to raise CLOUDLET_MEMORY_OVERCOMMIT',
+    hint: 'Use a smaller instance type, or ask the operator of this cloud for more memory for machines',
     retryAfterSeconds: NOT_SOON_SECONDS,
   });
 }

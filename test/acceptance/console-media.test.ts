@@ -77,6 +77,24 @@ const seek = (seconds: number) => `new Promise((resolve, reject) => {
   else media.addEventListener('loadedmetadata', go, { once: true });
 })`;
 
+/** Whether the frame shows white paper, and not the grey of a viewer that never starts. */
+async function showsPaper(): Promise<boolean> {
+  const picture = await page.getByRole('dialog').locator('iframe').screenshot();
+  const share = await page.evaluate(`(async () => {
+    const picture = new Image();
+    picture.src = 'data:image/png;base64,${picture.toString('base64')}';
+    await picture.decode();
+    const paint = Object.assign(document.createElement('canvas'), { width: picture.width, height: picture.height })
+      .getContext('2d');
+    paint.drawImage(picture, 0, 0);
+    const { data } = paint.getImageData(0, 0, picture.width, picture.height);
+    let white = 0;
+    for (let at = 0; at < data.length; at += 4) if (data[at] + data[at + 1] + data[at + 2] > 750) white++;
+    return white / (picture.width * picture.height);
+  })()`);
+  return Number(share) > 0.1;
+}
+
 describe('files that are played or shown', { skip }, () => {
   for (const size of SIZES)
     test(`sound and film are played from any second, at ${size.width}`, async () => {
@@ -111,7 +129,7 @@ describe('files that are played or shown', { skip }, () => {
       await eventually('the viewer shows it', async () =>
         page.frames().some((frame) => frame.url().startsWith('chrome-extension:')),
       );
-      await page.waitForTimeout(1000);
+      await eventually('the paper is white', showsPaper);
       await look('paper.pdf');
       assert.equal(await page.evaluate('document.documentElement.scrollWidth - window.innerWidth'), 0);
     }

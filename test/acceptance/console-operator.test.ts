@@ -158,9 +158,13 @@ test('whoever is no administrator is shown no such page, and refused at its addr
   const plain = await fixture.signedUp('plain', '/billing');
   await plain.getByText('10.00', { exact: true }).waitFor();
   assert.equal(await plain.getByRole('link', { name: 'Administration' }).count(), 0);
-  await plain.goto(`${fixture.cloud.api}/administration?tab=accounts`);
+  for (const path of ['administration?tab=accounts', 'recovery']) {
+    await plain.goto(`${fixture.cloud.api}/${path}`);
+    await plain.getByText('Ask an administrator of this cloud').waitFor();
+    assert.equal(await plain.getByText('chief@example.org').count(), 0);
+  }
+  await plain.goto(`${fixture.cloud.api}/recover`);
   await plain.getByText('Page not found').waitFor();
-  assert.equal(await plain.getByText('chief@example.org').count(), 0);
 
   await plain.goto(`${fixture.cloud.api}/account`);
   await plain.getByRole('button', { name: 'Close account' }).click();

@@ -55,6 +55,26 @@ test('databases and the cost of the month are there, in light and on a phone', {
   await page.close();
 });
 
+test('steps are not called undone while nobody can say so', { skip }, async () => {
+  const page = await fixture.signedUp('unsure', '/');
+  await page.getByText('First five minutes').waitFor();
+  const body = JSON.stringify({
+    code: 'metadata_unavailable',
+    title: 'Away',
+    detail: 'It is away.',
+    status: 503,
+  });
+  const away = { status: 503, contentType: 'application/problem+json', body };
+  await page.route('**/api/vms*', (route) => route.fulfill(away));
+  await page.reload();
+  await page.getByRole('alert').getByText('It is away.').waitFor();
+  assert.equal(await page.getByText('First five minutes').count(), 0);
+  await page.unroute('**/api/vms*');
+  await page.getByRole('button', { name: 'Try again' }).first().click();
+  await page.getByText('First five minutes').waitFor();
+  await page.close();
+});
+
 const guestless = skip || cannotRunGuests();
 test('a machine that runs shows its load, and costs by the month', { skip: guestless }, async () => {
   const page = await fixture.signedUp('runner', '/');

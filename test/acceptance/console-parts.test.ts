@@ -120,3 +120,21 @@ test('an old session sees how to connect, and is asked for the password before t
   await page.getByText('It contains the password').waitFor();
   assert.equal(await line.innerText(), uri);
 });
+
+test('sessions of programs are folded, those of browsers are not', { skip }, async () => {
+  const page = await fixture.signedUp('scripted', '/account');
+  const login = { method: 'POST', headers: { 'content-type': 'application/json' } };
+  const body = JSON.stringify({ username: 'scripted', password: PASSWORD });
+  for (let script = 0; script < 4; script++) {
+    assert.equal((await fetch(`${fixture.cloud.api}/api/login`, { ...login, body })).status, 200);
+  }
+  await page.reload();
+  const rows = page.getByRole('region', { name: 'Active sessions' }).locator('tbody tr');
+  const fold = page.getByRole('button', { name: 'Show 2 more sessions of programs' });
+  await fold.waitFor();
+  assert.equal(await rows.count(), 3);
+  await fold.press('Enter');
+  await fold.waitFor({ state: 'detached' });
+  assert.equal(await rows.count(), 5);
+  await page.close();
+});

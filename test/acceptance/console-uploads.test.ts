@@ -156,6 +156,35 @@ test('an upload that fails says why and is sent again, also after leaving the pa
   await page.close();
 });
 
+test('of 2,000 files those that are sent stand on top, those that failed below them', {
+  skip,
+}, async () => {
+  const page = await fixture.signedUp('crowd', '/storage');
+  let asked = 0;
+  await page.route('**/upload', (route) => {
+    asked++;
+    if (asked > 20) return;
+    if (asked % 10 !== 0) return route.continue();
+    const body = JSON.stringify({
+      code: 'invalid_request',
+      title: 'Refused',
+      detail: 'Refused by the test',
+      status: 400,
+    });
+    return route.fulfill({ status: 400, contentType: 'application/problem+json', body });
+  });
+  const names = Array.from({ length: 2000 }, (_, i) => `crowd/file-${i}`);
+  await dropFiles(page, Object.fromEntries(names.map((name) => [name, name])));
+  await page.getByText('18 of 2,000 uploaded · 2 failed').waitFor();
+  const rows = page.getByRole('region', { name: 'Uploads' }).getByRole('listitem');
+  const words = async () => (await rows.allInnerTexts()).map((row) => row.split('\n').at(-1)?.trim());
+  await eventually('three are under way', () => asked === 23);
+  await eventually('they stand first', async () =>
+    /^\d+ %,\d+ %,\d+ %,Refused.*,Refused.*,\d+ B/.test((await words()).join()),
+  );
+  await page.close();
+});
+
 test('a cancelled upload stores nothing and can be sent again, and 300 files at once all arrive', {
   skip,
 }, async () => {

@@ -42,7 +42,7 @@ export function Page({ title, trail, lead, actions, children }: PageProps) {
       <div>
         {trail}
         <Group justify="space-between" align="flex-start" gap="sm">
-          <div>
+          <div style={{ minWidth: 0, maxWidth: '100%' }}>
             <Title ref={heading} order={1} tabIndex={-1}>
               {title}
             </Title>

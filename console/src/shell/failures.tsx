@@ -8,14 +8,19 @@ import { ButtonLink } from '../parts/tables/links.tsx';
 import { text } from '../texts/text.ts';
 
 export function NotFound() {
+  return <NoPage title={text.shell.notFound}>{text.shell.notFoundLead}</NoPage>;
+}
+
+/** For pages that others can open. */
+export function ClosedPage() {
+  return <NoPage title={text.shell.closed}>{text.shell.closedLead}</NoPage>;
+}
+
+function NoPage({ title, children }: { title: string; children: string }) {
   return (
     <Center mih="60vh" p="md">
-      <Empty
-        icon={CloudIcon}
-        title={text.shell.notFound}
-        action={<ButtonLink to="/">{text.shell.goHome}</ButtonLink>}
-      >
-        {text.shell.notFoundLead}
+      <Empty icon={CloudIcon} title={title} action={<ButtonLink to="/">{text.shell.goHome}</ButtonLink>}>
+        {children}
       </Empty>
     </Center>
   );

@@ -35,7 +35,7 @@ import { DropZone } from '../uploads/add-files.tsx';
 import { uploadQueue } from '../uploads/upload-queue.ts';
 import { AREAS } from './areas.ts';
 import { AskPassword } from './ask-password.tsx';
-import { NotFound } from './failures.tsx';
+import { ClosedPage } from './failures.tsx';
 import { followCloud } from './live.ts';
 import { Logo } from './logo.tsx';
 import { beginAnewAs, useOneAccount, useSignOut } from './one-account.ts';
@@ -106,7 +106,7 @@ export function Shell() {
         <AppShell.Main id="content" tabIndex={-1} className={classes.main ?? ''}>
           <div className={classes.page}>
             <ConnectionNotice />
-            {isClosed ? <NotFound /> : <Outlet />}
+            {isClosed ? <ClosedPage /> : <Outlet />}
           </div>
         </AppShell.Main>
       </AppShell>

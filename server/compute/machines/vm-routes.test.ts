@@ -168,7 +168,7 @@ test('the catalogue is the one of the specification; the tiny image is there', a
     [],
   );
   assert.equal(largest.startable, false);
-  const why = 'It needs 64 GB of memory, and virtual machines on this host have 36 GB in total';
+  const why = 'It needs 64 GB of memory, and all virtual machines of this host together may have 36 GB';
   assert.equal(largest.reason, why);
   const images = await call('GET /api/images');
   assert.equal(images.body[0].image_id, 'tiny');

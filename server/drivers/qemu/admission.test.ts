@@ -87,7 +87,7 @@ test('guests together have no more memory than the host has for them, times the 
     refusal(3073, 1024),
     /other machines use 3073 MiB of the 4096 MiB .*; stop a machine, choose a smaller/,
   );
-  assert.match(refusal(3073, 1024), /CLOUDLET_MEMORY_OVERCOMMIT$/);
+  assert.match(refusal(3073, 1024), /the operator of this cloud can give machines more memory$/);
 });
 
 test('what runs and what is being started count together, each once', async () => {

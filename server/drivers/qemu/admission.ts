@@ -11,7 +11,7 @@ const FIRST_TOUCH_BYTES = 256 * MIB;
 const HOST_KEEPS_SHARE = 1 / 8;
 const HOST_KEEPS_AT_MOST_BYTES = 512 * MIB;
 
-const RAISE = 'an operator can raise CLOUDLET_MEMORY_OVERCOMMIT';
+const RAISE = 'the operator of this cloud can give machines more memory';
 
 type Total = Pick<HostMemory, 'totalBytes'>;
 

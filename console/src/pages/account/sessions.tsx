@@ -1,6 +1,7 @@
 /** Active sessions: browser, last use, and ending them. */
 import { Badge, Button, Group, Stack, Text, Title } from '@mantine/core';
 import { useMutation, useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
 import type { Session } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
 import { showDone } from '../../parts/notices.tsx';
@@ -38,10 +39,33 @@ export function Sessions() {
         )}
       </Group>
       <Text c="dimmed">{words.lead}</Text>
-      <Loaded query={sessions}>
-        {(all) => <DataTable columns={COLUMNS} rows={all.toReversed()} keyOf={({ id }) => id} />}
-      </Loaded>
+      <Loaded query={sessions}>{(all) => <SessionTable all={all.toReversed()} />}</Loaded>
     </Stack>
+  );
+}
+
+/** More sessions of programs are folded: a script may sign in each minute. */
+const SHOWN_PROGRAMS = 2;
+const isProgram = ({ user_agent, is_current }: Session) => !user_agent.startsWith('Mozilla/') && !is_current;
+
+function SessionTable({ all }: { all: readonly Session[] }) {
+  const [showsAll, setShowsAll] = useState(false);
+  const programs = all.filter(isProgram);
+  const shown = new Set(showsAll ? programs : programs.slice(0, SHOWN_PROGRAMS));
+  const folded = programs.length - shown.size;
+  return (
+    <>
+      <DataTable
+        columns={COLUMNS}
+        rows={all.filter((one) => !isProgram(one) || shown.has(one))}
+        keyOf={({ id }) => id}
+      />
+      {folded > 0 && (
+        <Button variant="subtle" onClick={() => setShowsAll(true)} style={{ alignSelf: 'flex-start' }}>
+          {words.showPrograms(folded)}
+        </Button>
+      )}
+    </>
   );
 }
 

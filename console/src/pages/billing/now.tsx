@@ -53,7 +53,12 @@ export function Now() {
 function Rates({ now }: { now: Estimate }) {
   const month = useMonthCost();
   const days = now.days_left;
-  const lasts = days === null ? text.billing.lastsForever : text.billing.lastsDays(Math.floor(days));
+  const isFree = Number(now.per_hour) === 0;
+  const rates = [
+    { name: text.billing.perHour, value: sayCredits(now.per_hour) },
+    { name: text.billing.perDay, value: sayCredits(now.per_day) },
+    { name: text.billing.perMonth, value: sayCredits(now.per_month) },
+  ];
   return (
     <Figures
       figures={[
@@ -62,10 +67,10 @@ function Rates({ now }: { now: Estimate }) {
           value: sayCredits(now.spendable),
           note: Number(now.held) > 0 ? text.billing.held(sayCredits(now.held)) : '',
         },
-        { name: text.billing.lasts, value: lasts },
-        { name: text.billing.perHour, value: sayCredits(now.per_hour) },
-        { name: text.billing.perDay, value: sayCredits(now.per_day) },
-        { name: text.billing.perMonth, value: sayCredits(now.per_month) },
+        ...(days === null
+          ? []
+          : [{ name: text.billing.lasts, value: text.billing.lastsDays(Math.floor(days)) }]),
+        ...(isFree ? [] : rates),
         { name: text.billing.thisMonth, ...month },
       ]}
     />

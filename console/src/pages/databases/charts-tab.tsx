@@ -5,7 +5,7 @@ import { useNavigate, useSearch } from '@tanstack/react-router';
 import type { Database, DatabaseMetricsEntry } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
 import { type Figure, HistoryCharts } from '../../parts/charts/history-charts.tsx';
-import { gauge, rate, type Series, SPANS, spanQuery } from '../../parts/charts/steps.ts';
+import { gauge, rate, readingsFor, type Series, SPANS, spanQuery } from '../../parts/charts/steps.ts';
 import { sayBytes } from '../../parts/say.ts';
 import { readerLocales } from '../../texts/reader-locales.ts';
 import { text } from '../../texts/text.ts';
@@ -15,18 +15,21 @@ const number = new Intl.NumberFormat(readerLocales, { maximumFractionDigits: 1 }
 const sayNumber = (value: number) => number.format(value);
 const sayRate = (value: number) => `${number.format(value)}/s`;
 
-export function ChartsTab({ database: { database_id: id } }: { database: Database }) {
+export function ChartsTab({ database }: { database: Database }) {
+  const { database_id: id, created_at: createdAt } = database;
   const { span = 'hour' } = useSearch({ from: '/shell/databases/$database' });
   const navigate = useNavigate({ from: '/databases/$database' });
+  const readings = readingsFor(span, createdAt);
   const metrics = useQuery({
-    queryKey: ['databases', id, 'metrics', span],
-    queryFn: () => cloud.getDatabaseMetrics(id, spanQuery(span)),
-    refetchInterval: SPANS[span].refreshMs,
+    queryKey: ['databases', id, 'metrics', readings],
+    queryFn: () => cloud.getDatabaseMetrics(id, spanQuery(readings)),
+    refetchInterval: SPANS[readings].refreshMs,
   });
   return (
     <HistoryCharts
       query={metrics}
       span={span}
+      readings={readings}
       onSpan={(next) => navigate({ search: (before) => ({ ...before, span: next }), replace: true })}
       words={words}
       figuresOf={figuresOf}

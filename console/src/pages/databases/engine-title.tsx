@@ -7,9 +7,10 @@ export function EngineTitle({ engine }: { engine: string }) {
   const { data = [] } = useQuery(enginesQuery);
   const title = data.find((one) => one.engine === engine)?.title ?? engine;
   return (
-    <>
+    // One element: a phone shows each cell as a row, with its elements at the right.
+    <span style={{ whiteSpace: 'nowrap' }}>
       <Mark name={title} />
       {title}
-    </>
+    </span>
   );
 }

@@ -13,7 +13,6 @@ export function BootLine({ vm }: { vm: Vm }) {
   const log = useQuery({ ...vmLogQuery(vm.vm_id, TAIL_BYTES), refetchInterval: FOLLOW_MS });
   const lines = wordsOfLog(log.data ?? '').split('\n');
   const line = lines.findLast((one) => one.trim() !== '');
-  if (line === undefined) return null;
   return (
     <Text
       component="span"
@@ -24,7 +23,7 @@ export function BootLine({ vm }: { vm: Vm }) {
       truncate
       aria-label={machineText.boot}
     >
-      {line.trim()}
+      {line?.trim() ?? machineText.noLine}
     </Text>
   );
 }

@@ -6,7 +6,7 @@ import { useCallback } from 'react';
 import type { Vm, VmMetricsEntry } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
 import { type Figure, HistoryCharts } from '../../parts/charts/history-charts.tsx';
-import { gauge, rate, type Series, SPANS, spanQuery } from '../../parts/charts/steps.ts';
+import { gauge, rate, readingsFor, type Series, SPANS, spanQuery } from '../../parts/charts/steps.ts';
 import { sayBytes } from '../../parts/say.ts';
 import { machineText } from '../../texts/machine-text.ts';
 
@@ -18,16 +18,18 @@ const sayRate = (value: number) => `${sayBytes(value)}/s`;
 export function ChartsTab({ vm }: { vm: Vm }) {
   const { span = 'hour' } = useSearch({ from: '/shell/machines/$vm' });
   const navigate = useNavigate({ from: '/machines/$vm' });
+  const readings = readingsFor(span, vm.created_at);
   const metrics = useQuery({
-    queryKey: ['vms', vm.vm_id, 'metrics', span],
-    queryFn: () => cloud.getVmMetrics(vm.vm_id, spanQuery(span)),
-    refetchInterval: vm.state === 'running' ? SPANS[span].refreshMs : false,
+    queryKey: ['vms', vm.vm_id, 'metrics', readings],
+    queryFn: () => cloud.getVmMetrics(vm.vm_id, spanQuery(readings)),
+    refetchInterval: vm.state === 'running' ? SPANS[readings].refreshMs : false,
   });
   const memoryBytes = vm.memory_mb * MIB;
   return (
     <HistoryCharts
       query={metrics}
       span={span}
+      readings={readings}
       onSpan={(next) => navigate({ search: (before) => ({ ...before, span: next }), replace: true })}
       words={words}
       figuresOf={useCallback(

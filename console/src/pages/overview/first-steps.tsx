@@ -37,14 +37,14 @@ interface FirstStepsProps {
 }
 
 export function FirstSteps({ isAdmin, accountId }: FirstStepsProps) {
-  const buckets = useQuery(bucketsQuery);
-  const { steps, areRead } = useSteps(isAdmin);
+  const { steps, areRead, failed } = useSteps(isAdmin);
   const [shown, show] = useLocalStorage<'folded' | 'open' | 'hidden'>({
     key: `cloudlet.first-steps.${accountId}`,
     defaultValue: 'folded',
     getInitialValueInEffect: false,
   });
   const done = steps.filter(({ isDone }) => isDone).length;
+  if (failed !== undefined) return <Refused error={failed.error} onRetry={() => failed.refetch()} />;
   if (!areRead || shown === 'hidden' || done === steps.length) return null;
   const isOpen = done === 0 || shown === 'open';
   return (
@@ -73,7 +73,6 @@ export function FirstSteps({ isAdmin, accountId }: FirstStepsProps) {
         </Group>
       </Group>
       <Progress value={(done / steps.length) * 100} size={4} my="xs" aria-label={overviewText.first} />
-      <Refused error={buckets.error} onRetry={() => buckets.refetch()} />
       {isOpen && (
         <ol className={classes.steps}>
           {steps.map((step) => (
@@ -85,13 +84,24 @@ export function FirstSteps({ isAdmin, accountId }: FirstStepsProps) {
   );
 }
 
-/** `areRead`: whether the state of every step is known; a failure counts as not done. */
-function useSteps(isAdmin: boolean): { readonly steps: readonly Step[]; readonly areRead: boolean } {
-  const { data: buckets = [], isLoading: readsBuckets } = useQuery(bucketsQuery);
-  const { data: machines = [], isLoading: readsMachines } = useQuery(vmsQuery);
-  const { data: databases = [], isLoading: readsDatabases } = useQuery(databasesQuery);
-  const { data: keys = [], isLoading: readsKeys } = useQuery(accessKeysQuery);
-  const { data: points = [], isLoading: readsPoints } = useQuery({ ...pointsQuery, enabled: isAdmin });
+interface Steps {
+  readonly steps: readonly Step[];
+  /** Whether the state of every step is known. */
+  readonly areRead: boolean;
+  /** A list that could not be read: its step may be done. */
+  readonly failed: { readonly error: unknown; readonly refetch: () => unknown } | undefined;
+}
+
+function useSteps(isAdmin: boolean): Steps {
+  const lists = [
+    useQuery(bucketsQuery),
+    useQuery(vmsQuery),
+    useQuery(databasesQuery),
+    useQuery(accessKeysQuery),
+    useQuery({ ...pointsQuery, enabled: isAdmin }),
+  ] as const;
+  const [{ data: buckets = [] }, { data: machines = [] }, { data: databases = [] }] = lists;
+  const [, , , { data: keys = [] }, { data: points = [] }] = lists;
   const { steps } = overviewText;
   const all: Step[] = [
     {
@@ -141,8 +151,11 @@ function useSteps(isAdmin: boolean): { readonly steps: readonly Step[]; readonly
       ),
     },
   ];
-  const areRead = !(readsBuckets || readsMachines || readsDatabases || readsKeys || readsPoints);
-  return { steps: isAdmin ? all : all.slice(0, -1), areRead };
+  return {
+    steps: isAdmin ? all : all.slice(0, -1),
+    areRead: !lists.some(({ isLoading }) => isLoading),
+    failed: lists.find(({ isLoadingError }) => isLoadingError),
+  };
 }
 
 function StepRow({ step: { words, icon: Icon, isDone, action } }: { step: Step }) {

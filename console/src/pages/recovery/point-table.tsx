@@ -44,7 +44,6 @@ export function PointTable({ points, isBusy }: { points: readonly RecoveryPoint[
     { name: recoveryText.keeps, cell: (point) => <Made point={point} /> },
     { name: recoveryText.state, cell: (point) => <State point={point} /> },
     { name: recoveryText.verified, cell: ({ verified_at: at }) => <When at={at} /> },
-    { name: recoveryText.size, isNumber: true, cell: ({ size_bytes: bytes }) => sayBytes(bytes) },
     { name: recoveryText.stored, isNumber: true, cell: ({ stored_bytes: bytes }) => sayBytes(bytes) },
     {
       name: recoveryText.actions,
@@ -111,7 +110,12 @@ function Details({ point }: { point: RecoveryPoint }) {
   const restore = `cloudlet recovery restore --from ${shellWord(point.target)} --point ${point.point_id} --to NEW_DIR`;
   return (
     <Stack pb="sm">
-      <Facts facts={contents.map(([name, count]) => ({ name: sayPart(name), value: sayCount(count) }))} />
+      <Facts
+        facts={[
+          ...contents.map(([name, count]) => ({ name: sayPart(name), value: sayCount(count) })),
+          { name: recoveryText.size, value: sayBytes(point.size_bytes) },
+        ]}
+      />
       <div>
         <Text fw={550}>{recoveryText.target}</Text>
         <span className="mono">{point.target}</span>

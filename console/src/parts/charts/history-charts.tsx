@@ -19,7 +19,10 @@ export interface Figure {
 
 interface HistoryChartsProps<T> {
   readonly query: Read<{ readonly history?: readonly T[] }>;
+  /** As chosen. */
   readonly span: Span;
+  /** Whose step the readings have. */
+  readonly readings: Span;
   readonly onSpan: (span: Span) => void;
   /** The meaning of gaps, and the text for no readings. */
   readonly words: { readonly gaps: string; readonly none: string };
@@ -28,7 +31,7 @@ interface HistoryChartsProps<T> {
 }
 
 export function HistoryCharts<T extends { readonly timestamp: string }>(props: HistoryChartsProps<T>) {
-  const { query, span, onSpan, words, figuresOf } = props;
+  const { query, span, readings, onSpan, words, figuresOf } = props;
   const { spans, span: label, asTable } = text.shell.charts;
   const [isTable, setTable] = useState(false);
   return (
@@ -57,7 +60,7 @@ export function HistoryCharts<T extends { readonly timestamp: string }>(props: H
           history.length === 0 ? (
             <Text>{words.none}</Text>
           ) : (
-            <Figures history={history} span={span} figuresOf={figuresOf} isTable={isTable} />
+            <Figures history={history} readings={readings} figuresOf={figuresOf} isTable={isTable} />
           )
         }
       </Loaded>
@@ -65,17 +68,17 @@ export function HistoryCharts<T extends { readonly timestamp: string }>(props: H
   );
 }
 
-type FiguresProps<T> = Pick<HistoryChartsProps<T>, 'span' | 'figuresOf'> & {
+type FiguresProps<T> = Pick<HistoryChartsProps<T>, 'readings' | 'figuresOf'> & {
   readonly history: readonly T[];
   readonly isTable: boolean;
 };
 
 function Figures<T extends { readonly timestamp: string }>(props: FiguresProps<T>) {
-  const { history, span, figuresOf, isTable } = props;
+  const { history, readings, figuresOf, isTable } = props;
   const { times, figures } = useMemo(() => {
-    const series = onSteps(history, span);
+    const series = onSteps(history, readings);
     return { times: series.times, figures: figuresOf(series) };
-  }, [history, span, figuresOf]);
+  }, [history, readings, figuresOf]);
   if (isTable) return <Readings times={times} figures={figures} />;
   return (
     <SimpleGrid cols={{ base: 1, md: 2 }} spacing="xl">

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { gauge, onSteps } from './steps.ts';
+import { gauge, onSteps, readingsFor } from './steps.ts';
 
 const NOW = Date.parse('2026-03-01T12:00:00Z');
 const at = (ms: number) => ({
@@ -18,4 +18,19 @@ test('charts of what is young begin with it, and have room for 5 minutes', () =>
   assert.deepEqual([values[0], values[1], values.at(-1)], [1, null, 1]);
   assert.equal(onSteps([at(NOW - 30_000)], 'hour', NOW).times.length, 21);
   assert.equal(onSteps([], 'hour', NOW).times.length, 21);
+});
+
+test('longer spans of what is young have the readings of a shorter one', () => {
+  const aged = (seconds: number) => at(NOW - seconds * 1000).timestamp;
+  const ages = { minute: 60, hour: 3600, 'two hours': 7200, 'two days': 2 * 86_400 };
+  const chosen = Object.entries(ages).map(([name, age]) => {
+    const spans = (['hour', 'day', 'month'] as const).map((span) => readingsFor(span, aged(age), NOW));
+    return `${name}: ${spans.join(', ')}`;
+  });
+  assert.deepEqual(chosen, [
+    'minute: hour, hour, hour',
+    'hour: hour, hour, hour',
+    'two hours: hour, day, day',
+    'two days: hour, day, month',
+  ]);
 });

@@ -8,6 +8,16 @@ export const SPANS = {
 } as const;
 export type Span = keyof typeof SPANS;
 
+/**
+ * The span whose step suits a resource: in its first hour, a day has one reading each 5 minutes, which is no
+ * line yet.
+ */
+export function readingsFor(chosen: Span, createdAt: string, now = Date.now()): Span {
+  const seconds = (now - msOf(createdAt)) / 1000;
+  const spans = Object.keys(SPANS) as Span[];
+  return spans.find((one) => one === chosen || seconds <= SPANS[one].seconds) ?? chosen;
+}
+
 /** The query of a metrics call for this span, up to `now` (ms). */
 export function spanQuery(span: Span, now = Date.now()) {
   const { seconds, step } = SPANS[span];
@@ -37,15 +47,15 @@ export function onSteps<T extends { readonly timestamp: string }>(
 ): Series<T> {
   const { seconds, step } = SPANS[span];
   const end = Math.floor(now / 1000 / step) * step;
-  const read = new Map(
-    history.map((entry) => [Date.parse(`${entry.timestamp.replace(' ', 'T')}Z`) / 1000, entry]),
-  );
+  const read = new Map(history.map((entry) => [msOf(entry.timestamp) / 1000, entry]));
   // The charts of a resource younger than the span begin with its creation.
   const oldest = Math.min(...read.keys(), end - LEAST_STEPS * step);
   const begin = Math.max(end - seconds, Math.floor(oldest / step) * step);
   const times = Array.from({ length: (end - begin) / step + 1 }, (_, index) => begin + index * step);
   return { times, steps: times.map((time) => read.get(time)), step };
 }
+
+const msOf = (timestamp: string): number => Date.parse(`${timestamp.replace(' ', 'T')}Z`);
 
 /** A figure as read. */
 export function gauge<T>({ steps }: Series<T>, pick: (entry: T) => number | null): (number | null)[] {

@@ -59,6 +59,7 @@ export const account = {
     ended: 'The session was ended',
     endOthers: 'End all other sessions',
     endedOthers: 'All other sessions were ended',
+    showPrograms: (sessions: number) => `Show ${counted(sessions, 'more session')} of programs`,
   },
   takeAlong: {
     title: 'Download everything',

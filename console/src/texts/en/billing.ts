@@ -13,7 +13,6 @@ export const billing = {
   byMonthEnd: (credits: string) => `${credits} by the end of the month at this rate`,
   lasts: 'Time left',
   lastsDays: (days: number) => counted(days, 'day'),
-  lastsForever: 'unlimited',
   states: {
     ok: '',
     low: 'Your credits will last less than 7 days.',

@@ -48,6 +48,7 @@ export const machine = {
     done: (name: string) => `${name} has a new disk`,
   },
   boot: 'Newest line of the console',
+  noLine: 'The guest has not written anything yet.',
   keys: {
     title: 'Saved SSH keys',
     add: 'Save an SSH key',

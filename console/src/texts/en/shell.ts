@@ -79,6 +79,8 @@ export const shell = {
     'A part of the console could not be loaded: the cloud is unreachable or was updated. Try again, or reload the page.',
   notFound: 'Page not found',
   notFoundLead: 'The URL may be mistyped, or the resource was deleted.',
+  closed: 'For administrators',
+  closedLead: 'Your account cannot open this page. Ask an administrator of this cloud.',
   goHome: 'Go to overview',
   log: {
     refresh: 'Refresh',

@@ -50,7 +50,7 @@ export interface MongodbEngineOptions extends ChildEngineOptions {
 }
 
 const WHAT_IT_IS =
-  "Cloudlet's own engine, not a MongoDB server: docs/databases/mongodb.md lists the supported commands";
+  "Cloudlet's own engine, not a MongoDB server: a command that it lacks is refused with its name";
 
 /** Marks the version as ours, unlike any of MongoDB's servers. */
 export const BUILT_IN_VERSION = `${SERVER_VERSION}-cloudlet`;

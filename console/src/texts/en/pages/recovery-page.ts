@@ -19,7 +19,7 @@ export const recoveryPage = {
     deleting: 'deleted',
   },
   keeps: 'Taken at',
-  size: 'Size',
+  size: 'Full size, with unused space on disks of machines',
   stored: 'New data',
   verified: 'Verified',
   point: 'Recovery point',
