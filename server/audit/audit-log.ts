@@ -35,6 +35,8 @@ export function accountAsked(principal: Principal, asked: string | undefined): n
 }
 
 const STEP = 500;
+/** Readers of the whole log wait for each other. */
+const EVERY_ACCOUNT = 0;
 
 export class AuditLog {
   readonly #store: AuditStore;
@@ -57,24 +59,29 @@ export class AuditLog {
   async *#rows(accountId: number | null, before: number): AsyncGenerator<AuditRow> {
     const store = this.#store;
     if (accountId === null) {
-      yield* this.#pages(before, (last) => store.between(0, last, STEP));
+      yield* this.#pages(EVERY_ACCOUNT, before, (last) => store.between(0, last, STEP));
       return;
     }
     const { unindexedFrom } = await store.order();
     if (unindexedFrom === null) {
-      yield* this.#pages(before, (last) => store.ofAccount(accountId, last, STEP));
+      yield* this.#pages(accountId, before, (last) => store.ofAccount(accountId, last, STEP));
       return;
     }
-    for await (const row of this.#pages(before, (last) => store.between(unindexedFrom, last, STEP)))
+    const unindexed = (last: number) => store.between(unindexedFrom, last, STEP);
+    for await (const row of this.#pages(accountId, before, unindexed))
       if (Number(row.account_id) === accountId) yield row;
     const indexed = Math.min(before, unindexedFrom + 1);
-    yield* this.#pages(indexed, (last) => store.sealedOfAccount(accountId, last, STEP));
+    yield* this.#pages(accountId, indexed, (last) => store.sealedOfAccount(accountId, last, STEP));
   }
 
-  async *#pages(before: number, read: (before: number) => Promise<AuditRow[]>): AsyncGenerator<AuditRow> {
+  async *#pages(
+    accountId: number,
+    before: number,
+    read: (before: number) => Promise<AuditRow[]>,
+  ): AsyncGenerator<AuditRow> {
     for (let last = before; ; ) {
       const from = last;
-      const rows = await this.#turns.read(() => read(from));
+      const rows = await this.#turns.read(accountId, () => read(from));
       yield* rows;
       if (rows.length < STEP) return;
       last = Number(rows.at(-1)?.id);

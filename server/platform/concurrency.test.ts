@@ -118,7 +118,7 @@ test('of the walks of many accounts one reads in a turn of the event loop, and o
     void setImmediate().then(() => inOneTurn.reads--);
   };
   const walk = (accountId: number) =>
-    turns.walk(accountId, undefined, async (inTurn) => {
+    turns.walk({ accountId, kind: 'find' }, undefined, async (inTurn) => {
       assert.ok(!walking.has(accountId), 'two walks of one account');
       walking.add(accountId);
       for (let i = 0; i < 10; i++) await inTurn(read);
@@ -133,7 +133,7 @@ test('a walk whose caller has left reads no more, and lets the next go on', asyn
   const left = new AbortController();
   let reads = 0;
   const walk = (signal?: AbortSignal) =>
-    turns.walk(1, signal, async (inTurn) => {
+    turns.walk({ accountId: 1, kind: 'find' }, signal, async (inTurn) => {
       for (let i = 0; i < 5; i++) {
         await inTurn(() => reads++);
         if (signal !== undefined) left.abort(new Error('left'));
@@ -144,4 +144,45 @@ test('a walk whose caller has left reads no more, and lets the next go on', asyn
   assert.deepEqual([first?.status, second?.status], ['rejected', 'rejected']);
   assert.deepEqual(third, { status: 'fulfilled', value: 'whole' });
   assert.equal(reads, 1 + 5);
+});
+
+test('a read that lasts holds up no other account, and the account itself in each of its walks', async () => {
+  const turns = new ScanTurns();
+  const slow = Promise.withResolvers<string>();
+  let begun = 0;
+  const readSlowly = () => {
+    begun++;
+    return slow.promise;
+  };
+  const search = (accountId: number) =>
+    turns.walk({ accountId, kind: 'find' }, undefined, (inTurn) => inTurn(readSlowly));
+  const searches = [search(1), search(2)];
+  const sorted = turns.walk({ accountId: 1, kind: 'sort' }, undefined, (inTurn) => inTurn(readSlowly));
+  const small = turns.walk({ accountId: 3, kind: 'find' }, undefined, async (inTurn) => {
+    for (let i = 0; i < 5; i++) await inTurn(() => i);
+    return 'small';
+  });
+  const late = setTimeout(() => slow.reject(new Error('the small account waited')), 10_000);
+  assert.equal(await Promise.race([small, ...searches]), 'small');
+  clearTimeout(late);
+  assert.equal(begun, 2, 'one read of each account');
+  slow.resolve('large');
+  assert.deepEqual(await Promise.all([...searches, sorted]), ['large', 'large', 'large']);
+  assert.equal(begun, 3);
+});
+
+test('however many accounts walk, three of them read at once', async () => {
+  const turns = new ScanTurns();
+  let [reading, most] = [0, 0];
+  const read = async () => {
+    most = Math.max(most, ++reading);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    reading--;
+  };
+  const walk = (accountId: number) =>
+    turns.walk({ accountId, kind: 'find' }, undefined, async (inTurn) => {
+      for (let i = 0; i < 3; i++) await inTurn(read);
+    });
+  await Promise.all([1, 2, 3, 4, 5, 6].map(walk));
+  assert.equal(most, 3);
 });

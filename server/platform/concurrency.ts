@@ -53,7 +53,7 @@ export class Semaphore {
   }
 
   /** Resolves with the result of `work`. Throws the signal's reason if it aborts first. */
-  async run<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+  async run<T>(signal: AbortSignal | undefined, work: () => Promise<T>): Promise<T> {
     await this.#turn(signal);
     try {
       return await work();
@@ -64,7 +64,7 @@ export class Semaphore {
     }
   }
 
-  #turn(signal: AbortSignal): Promise<void> {
+  #turn(signal: AbortSignal | undefined): Promise<void> {
     return new Promise((resolve, reject) => {
       const take = () => {
         leave();
@@ -73,17 +73,17 @@ export class Semaphore {
       };
       const giveUp = () => {
         leave();
-        reject(signal.reason);
+        reject(signal?.reason);
       };
       const leave = () => {
         this.#waiting.delete(take);
-        signal.removeEventListener('abort', giveUp);
+        signal?.removeEventListener('abort', giveUp);
       };
-      if (signal.aborted) reject(signal.reason);
+      if (signal?.aborted) reject(signal.reason);
       else if (this.#free > 0) take();
       else {
         this.#waiting.add(take);
-        signal.addEventListener('abort', giveUp);
+        signal?.addEventListener('abort', giveUp);
       }
     });
   }
@@ -171,40 +171,61 @@ export const SCANNED_AT_ONCE = 1000;
 /** Reads in its turn. */
 export type InTurn = <T>(read: () => T | Promise<T>) => Promise<T>;
 
+/** Accounts that read at once; a connection of PostgreSQL is left for other reads (readers.ts). */
+const READING_AT_ONCE = 3;
+
+/** Walks of an account of one kind, such as its searches. */
+interface WalkOf {
+  readonly accountId: number;
+  readonly kind: string;
+}
+
 /**
  * Turns of walks over many rows, which search, sort or count. A read of SQLite is synchronous and blocks all
- * requests for some milliseconds: regardless of the number of walks, one read runs per turn of the event
- * loop.
+ * requests for some milliseconds: regardless of the number of walks, one read begins per turn of the event
+ * loop. A read of PostgreSQL may last seconds: each account has one at a time, and others do not wait for it.
  */
 export class ScanTurns {
   readonly #walks = new KeyedMutex();
-  readonly #reads = new KeyedMutex();
+  readonly #ofAccounts = new KeyedMutex();
+  readonly #reading = new Semaphore(READING_AT_ONCE);
+  readonly #beginnings = new KeyedMutex();
 
   /**
-   * One walk of an account, or of another `key`, at a time. Throws the reason of `signal`, which is aborted
-   * once nobody waits for the walk.
+   * One walk of a kind and account at a time. Throws the reason of `signal`, which is aborted once nobody
+   * waits for the walk.
    */
   walk<T>(
-    key: number | string,
+    { accountId, kind }: WalkOf,
     signal: AbortSignal | undefined,
     work: (inTurn: InTurn) => Promise<T>,
   ): Promise<T> {
-    return this.#walks.run(`${key}`, async () => {
+    return this.#walks.run(`${kind} ${accountId}`, async () => {
       signal?.throwIfAborted();
-      return work((read) => this.read(read, signal));
+      return work((read) => this.read(accountId, read, signal));
     });
   }
 
   /** A read of a walk that need not be alone. Throws the reason of the signal. */
-  read<T>(read: () => T | Promise<T>, signal?: AbortSignal): Promise<T> {
-    return this.#reads.run('', async () => {
+  read<T>(accountId: number, read: () => T | Promise<T>, signal?: AbortSignal): Promise<T> {
+    return this.#ofAccounts.run(`${accountId}`, () =>
+      this.#reading.run(signal, async () => (await this.#begin(read, signal)).result),
+    );
+  }
+
+  /** Resolves a turn of the event loop later. In an object, so that nobody waits for the result. */
+  #begin<T>(
+    read: () => T | Promise<T>,
+    signal: AbortSignal | undefined,
+  ): Promise<{ readonly result: Promise<T> }> {
+    return this.#beginnings.run('', async () => {
       // A caller that has left does not wait for another turn.
       signal?.throwIfAborted();
-      try {
-        return await read();
-      } finally {
-        await endOfTick();
-      }
+      const result = (async () => read())();
+      // It may fail within this turn.
+      result.catch(() => {});
+      await endOfTick();
+      return { result };
     });
   }
 }

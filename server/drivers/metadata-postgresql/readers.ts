@@ -5,16 +5,21 @@
  */
 import type pg from 'pg';
 import type { SqlValue } from '../../metadata/metadata.ts';
+import { systemClock } from '../../platform/clock.ts';
 import { unreachable } from './commit-answers.ts';
 import { codeOf, heldBack, prepared, toSent } from './connections.ts';
 
 /** Concurrent queries; connections pipeline further ones. */
 const READERS = 4;
+/** A read that lasts longer, such as one of a search, holds up those behind it. */
+const LONG_MS = 10;
 
 interface Reader {
   client: Promise<pg.Client> | null;
   /** Reads without a result. */
   waiting: number;
+  /** When the server began with the first of them; monotonic, ms. */
+  since: number;
 }
 
 interface Asked {
@@ -25,7 +30,7 @@ interface Asked {
 export class Readers {
   /** Rejects with `overloaded`. */
   readonly #connect: (onEnd: () => void) => Promise<pg.Client>;
-  readonly #readers = Array.from({ length: READERS }, (): Reader => ({ client: null, waiting: 0 }));
+  readonly #readers = Array.from({ length: READERS }, (): Reader => ({ client: null, waiting: 0, since: 0 }));
   /** The last read of each text in this turn, because concurrent requests (decisions/0013) repeat them. */
   readonly #asked = new Map<string, Asked>();
   #ofTurn: Reader | null = null;
@@ -49,7 +54,7 @@ export class Readers {
   /** Rejects like get(). */
   async all(sql: string, params: readonly SqlValue[]): Promise<unknown[]> {
     const reader = this.#next();
-    reader.waiting++;
+    if (reader.waiting++ === 0) reader.since = systemClock.monotonic();
     try {
       const client = await this.#clientOf(reader);
       if (!this.#held.has(client)) this.#held.set(client, heldBack(client));
@@ -59,6 +64,7 @@ export class Readers {
       throw codeOf(error) === '' ? unreachable(error) : error;
     } finally {
       reader.waiting--;
+      reader.since = systemClock.monotonic();
     }
   }
 
@@ -69,8 +75,7 @@ export class Readers {
 
   /** The reader for this turn: the least busy one. */
   #next(): Reader {
-    const [first, ...others] = this.#readers as [Reader, ...Reader[]];
-    this.#ofTurn ??= others.reduce((least, other) => (other.waiting < least.waiting ? other : least), first);
+    this.#ofTurn ??= leastBusy(this.#readers);
     this.#awaitTurn();
     return this.#ofTurn;
   }
@@ -107,4 +112,13 @@ export class Readers {
 
 function areEqual(some: readonly SqlValue[], others: readonly SqlValue[]): boolean {
   return some.length === others.length && some.every((param, i) => param === others[i]);
+}
+
+function leastBusy(readers: readonly Reader[]): Reader {
+  const now = systemClock.monotonic();
+  const heldMs = ({ waiting, since }: Reader) => (waiting > 0 && now - since > LONG_MS ? now - since : 0);
+  return readers.reduce((least, other) => {
+    const difference = heldMs(other) - heldMs(least);
+    return difference < 0 || (difference === 0 && other.waiting < least.waiting) ? other : least;
+  });
 }

@@ -72,11 +72,11 @@ export function settingRoutes({ buckets, accounts }: SettingRoutesDeps): Route[]
       errors: ['bucket_not_found', 'object_locked'],
       handler: async (call) => {
         const { name } = call.params;
-        const { canonicalId: id, username } = call.principal;
+        const { accountId, canonicalId: id, username } = call.principal;
         const owner = { id, name: username };
         // A thousand rules take some 20 ms, so one call runs per turn of the event loop.
         const read = () => checked({ accounts, bucket: name, owner, body: call.body });
-        const changed = await turns.read(read);
+        const changed = await turns.read(accountId, read);
         const check = (present: BucketSettings) => assertAllowed({ bucket: name, owner, changed, present });
         const answer = (settings: BucketSettings) => shown(settings, id);
         return buckets.configureAll(call, name, { changed, check, answer });

@@ -108,9 +108,9 @@ export class Archives {
     const { bucketId, name: bucketName, root: prefix } = what;
     const root = safePath(prefix.split('/').at(-2) ?? bucketName);
     // Visitors of a shared link do not wait with searches of its account, or hold those up.
-    const key = `zip ${reader.principal.accountId}`;
+    const walk = { accountId: reader.principal.accountId, kind: 'zip' };
     const measure = (inTurn: InTurn) => this.#measureAll(what, inTurn);
-    const { files, nameBytes } = await this.#turns.walk(key, reader.signal, measure);
+    const { files, nameBytes } = await this.#turns.walk(walk, reader.signal, measure);
     const longer = Buffer.byteLength(`${root}/`) - Buffer.byteLength(prefix);
     const directoryBytes = maxDirectoryBytes(files, nameBytes + files * longer);
     if (directoryBytes > this.#shareBytes) throw tooLarge('The names in the folder are too long for a zip');

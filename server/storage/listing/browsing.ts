@@ -67,11 +67,11 @@ export class Browsing {
     const { id: bucketId } = await this.#deps.listing.bucketFor(principal, bucketName, prefix);
     const search = asciiLower(query.search ?? '');
     // Searches of a large bucket must not delay the sorting of a small one.
-    const key = `${search === '' ? 'sort' : 'find'} ${accountId}`;
+    const walk = { accountId, kind: search === '' ? 'sort' : 'find' };
     if (sort !== 'name') {
       if (deleted) throw deletedByName();
       const wanted = { bucketId, prefix, search, by: sort, order, limit, cursor };
-      const { items, next } = await this.#turns.walk(key, signal, (inTurn) =>
+      const { items, next } = await this.#turns.walk(walk, signal, (inTurn) =>
         this.#sorted.page({ ...wanted, inTurn }),
       );
       const entries = items.map((item) =>
@@ -82,7 +82,7 @@ export class Browsing {
     const view = { bucketId, isDeleted: deleted, order };
     const byName = { view, prefix, limit, from: startFrom({ prefix, order, cursor }) };
     if (search === '') return this.#folder(byName);
-    return this.#turns.walk(key, signal, (inTurn) => this.#found({ ...byName, inTurn }, search));
+    return this.#turns.walk(walk, signal, (inTurn) => this.#found({ ...byName, inTurn }, search));
   }
 
   async #folder({ view, prefix, limit, from: start }: ByName): Promise<Page> {

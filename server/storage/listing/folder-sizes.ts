@@ -59,7 +59,7 @@ export class FolderSizes {
     // A forged cursor may begin before the folder.
     const own = from.name.startsWith(prefix) ? from : start;
     // Searches of the account delay it by one read at a time, not until they end.
-    return this.#turns.walk(`sizes ${principal.accountId}`, signal, (inTurn) =>
+    return this.#turns.walk({ accountId: principal.accountId, kind: 'sizes' }, signal, (inTurn) =>
       this.#count(bucket.id, { prefix, until, inTurn }, own),
     );
   }

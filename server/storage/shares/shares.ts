@@ -124,10 +124,11 @@ export class Shares {
 
   /** Newest first; a limited key sees those that it may read. */
   async list(principal: Principal): Promise<Share[]> {
-    // Signing a thousand links takes some milliseconds, so each list has its own turn of the event loop.
-    return this.#turns.read(async () => {
-      const rows = await this.#deps.store.list(principal.accountId, MAX_SHARES);
-      return rows.filter((row) => covers(principal, row)).map((row) => this.#present(row));
+    const { accountId } = principal;
+    return this.#turns.walk({ accountId, kind: 'shares' }, undefined, async (inTurn) => {
+      const rows = await inTurn(() => this.#deps.store.list(accountId, MAX_SHARES));
+      // Signing a thousand links takes some milliseconds, so each list has its own turn of the event loop.
+      return inTurn(() => rows.filter((row) => covers(principal, row)).map((row) => this.#present(row)));
     });
   }
 
