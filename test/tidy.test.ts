@@ -12,7 +12,7 @@ import { checkDocs } from './tidy/doc-rules.ts';
 import { checkDurableFiles } from './tidy/durable-rules.ts';
 import { checkEngineNames } from './tidy/engine-rules.ts';
 import { checkFolderSizes } from './tidy/folder-rules.ts';
-import { checkNarrowing } from './tidy/migration-rules.ts';
+import { checkIndexes, checkNarrowing } from './tidy/migration-rules.ts';
 import { checkPatience } from './tidy/patience-rules.ts';
 import { type Finding, repositoryFiles, type SourceFile } from './tidy/source-files.ts';
 import { checkTables } from './tidy/table-rules.ts';
@@ -28,6 +28,7 @@ const RULES: Readonly<Record<string, (files: readonly SourceFile[]) => Finding[]
   'engines of databases are named in their folders': checkEngineNames,
   'migrations are numbered without gaps': checkMigrations,
   'migrations take nothing away that the version before needs': checkNarrowing,
+  'indexes of tables that exist are built while nodes write': checkIndexes,
   'every file is reached': checkDeadFiles,
   'every export is imported': checkDeadExports,
   'docs lead to what exists': checkDocs,

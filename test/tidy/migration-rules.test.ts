@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { LANDINGS } from '../long/earlier-code.ts';
-import { checkNarrowing } from './migration-rules.ts';
+import { checkIndexes, checkNarrowing } from './migration-rules.ts';
 import { locations, sample } from './sample.ts';
 
 const IN = 'server/metadata/migrations/postgresql/';
@@ -43,4 +43,22 @@ test('a version that was given out may be named as the first that did without', 
   const since = (commit: string) => `-- Unneeded since ${commit}: they are files now\n${drop}`;
   assert.deepEqual(found({ '0046-a.sql': since(LANDINGS[0]) }), []);
   assert.deepEqual(found({ '0046-a.sql': since('00000000') }), [`${IN}0046-a.sql:2`]);
+});
+
+test('an index of a table that exists is in a migration of indexes alone', () => {
+  const of = (text: string) => locations(checkIndexes(sample({ [`${IN}0061-a.sql`]: text })));
+  const index = 'CREATE INDEX notes_size ON notes (size);';
+  for (const found of [
+    `ALTER TABLE notes ADD COLUMN size BIGINT;\n${index}`,
+    `ALTER INDEX notes_size RENAME TO notes_old;\n${index}`,
+    `DROP INDEX IF EXISTS notes_old;\n${index}`,
+  ])
+    assert.deepEqual(of(found), [`${IN}0061-a.sql:2`], found);
+  for (const right of [
+    `-- Sizes.\n${index}`,
+    `DROP INDEX notes_old;\n${index}`,
+    'CREATE INDEX new ON notes (size);\nDROP INDEX old;\nALTER INDEX new RENAME TO old;',
+    `CREATE TABLE notes (size BIGINT);\n${index}`,
+  ])
+    assert.deepEqual(of(right), [], right);
 });

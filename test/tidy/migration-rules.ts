@@ -22,6 +22,12 @@ const NARROWS = new RegExp(
   ].join('|'),
   'gi',
 );
+/** The first version whose migrations of indexes alone are run beside those who write. */
+const FIRST_APART = 60;
+/** As postgresql-schema.ts takes them. */
+const APART =
+  /^\s*(?:(?:CREATE INDEX (?!IF\b)\w+ ON\b[^;]*|DROP INDEX (?!IF\b)\w+);\s*)+(?:ALTER INDEX \w[^;]*;\s*)*$/;
+const INDEX_OF = /\bCREATE\s+INDEX\s+\w+\s+ON\s+(\w+)/gi;
 /** `-- Unneeded since 0a1b2c3d: why`. */
 const UNNEEDED = /^-- Unneeded since ([0-9a-f]{8}): \S/m;
 
@@ -33,6 +39,26 @@ export function checkNarrowing(files: readonly SourceFile[]): Finding[] {
     .filter(({ path }) => Number(PATH.exec(path)?.[1] ?? 0) >= FIRST)
     .filter(({ text }) => !LANDINGS.some((each) => each === UNNEEDED.exec(text)?.[1]))
     .flatMap((file) => findAll(withoutComments(file), NARROWS, message));
+}
+
+/** In a transaction with other changes, the index of a large table stops all writes for minutes. */
+export function checkIndexes(files: readonly SourceFile[]): Finding[] {
+  const message =
+    'an index of a table that exists is built while nodes write: in a migration of its own, which creates and ' +
+    'drops indexes, and then renames them';
+  return files
+    .filter(({ path }) => Number(PATH.exec(path)?.[1] ?? 0) >= FIRST_APART)
+    .map(withoutComments)
+    .filter(({ text }) => !APART.test(text))
+    .flatMap((file) => {
+      const isNew = (table: string) =>
+        new RegExp(String.raw`\bCREATE\s+TABLE\s+${table}\b`, 'i').test(file.text);
+      const tables = [...file.text.matchAll(INDEX_OF)].flatMap(([, table = '']) =>
+        isNew(table) ? [] : table,
+      );
+      const ofOld = new RegExp(String.raw`\bCREATE\s+INDEX\s+\w+\s+ON\s+(?:${tables.join('|')})\b`, 'gi');
+      return tables.length === 0 ? [] : findAll(file, ofOld, message);
+    });
 }
 
 function withoutComments({ path, text }: SourceFile): SourceFile {

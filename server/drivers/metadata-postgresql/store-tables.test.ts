@@ -1,4 +1,4 @@
-/** Creating the schema: the store's own tables, as created by earlier versions, and long migrations. */
+/** The store's own tables, as created by earlier versions, and a slow migration. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type pg from 'pg';
@@ -71,26 +71,6 @@ describe("the store's tables", { skip: noPostgresql }, () => {
     const byTable = Map.groupBy(required, ({ table_name }) => table_name);
     const found = [...byTable].map(([table, of]) => [table, of.map(({ column_name }) => column_name)]);
     assert.deepEqual(Object.fromEntries(found), REQUIRED);
-  });
-
-  test('while the index of folder sizes is built, other nodes read objects', async () => {
-    await migrateSchema(client, 0);
-    const other = await connect({
-      url: server.url('postgres', 'of-the-operator'),
-      writer: 'y',
-      onEnd: () => {},
-    });
-    try {
-      await other.query('SET statement_timeout = 2000');
-      const { sql = '' } = postgresqlMigrations.find(({ name }) => name === 'folder sizes') ?? {};
-      await client.query('BEGIN');
-      // Until the index is built, which takes nearly all of the time.
-      await client.query(sql.slice(0, sql.indexOf(';', sql.indexOf('CREATE INDEX'))));
-      assert.deepEqual((await other.query('SELECT id FROM objects')).rows, []);
-      await client.query('ROLLBACK');
-    } finally {
-      await other.end();
-    }
   });
 
   test('a migration takes longer than a statement may, and waits for the one of another node', async () => {
