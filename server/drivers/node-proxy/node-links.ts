@@ -10,6 +10,8 @@ interface Head {
   /** Alternating names and values. */
   readonly headers: readonly string[];
   readonly isUpgrade: boolean;
+  /** On a connection of its own. */
+  readonly isFresh?: boolean;
   /** Each direction of the upgraded connection ends separately. */
   readonly isHalfOpen?: boolean;
 }
@@ -25,7 +27,8 @@ export class NodeLinks {
   };
 
   /** Begins a request to the node at `url`. Fails within seconds if unreachable. */
-  request(url: string, { method, path, headers, isUpgrade, isHalfOpen = false }: Head): ClientRequest {
+  request(url: string, head: Head): ClientRequest {
+    const { method, path, headers, isUpgrade, isFresh = false, isHalfOpen = false } = head;
     const { protocol, hostname, port } = new URL(url);
     const isTls = protocol === 'https:';
     const begin = isTls ? httpsRequest : httpRequest;
@@ -38,7 +41,7 @@ export class NodeLinks {
       setHost: false,
       // Node passes it on to net.connect().
       allowHalfOpen: isHalfOpen,
-      agent: isUpgrade ? false : this.#agents[isTls ? 'https' : 'http'],
+      agent: isUpgrade || isFresh ? false : this.#agents[isTls ? 'https' : 'http'],
     };
     const upstream = begin(options);
     upstream.once('socket', (socket) => limitConnecting(upstream, socket));

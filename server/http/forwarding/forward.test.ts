@@ -1,7 +1,7 @@
 /** The edges of two nodes of a cluster: the requests that one forwards, and their handling at the host. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { request as requestOf } from 'node:http';
+import { type IncomingMessage, request as requestOf } from 'node:http';
 import { type AddressInfo, createServer } from 'node:net';
 import { test } from 'node:test';
 import { WebSocket } from 'ws';
@@ -123,6 +123,33 @@ test('connections to the host are kept for the next call', async (t) => {
   host.server.on('connection', () => connections++);
   for (let i = 0; i < 5; i++) await (await act(front.api)).text();
   assert.equal(connections, 1);
+});
+
+test('a read whose kept connection the host closes just then is sent again, a change is not', async (t) => {
+  const { host, front } = await openCluster(t);
+  await (await act(front.api)).text();
+  let requests = 0;
+  host.server.on('request', () => requests++);
+  const closeNext = () =>
+    host.server.prependOnceListener('request', (request: IncomingMessage) => request.socket.destroy());
+  closeNext();
+  assert.deepEqual(await (await call(`${front.api}/api/rows`)).json(), { by: 'host' });
+  assert.equal(requests, 2);
+  await (await act(front.api)).text();
+  closeNext();
+  const changed = await act(front.api);
+  assert.equal(((await changed.json()) as { code: string }).code, 'operation_interrupted');
+  assert.equal(requests, 4);
+});
+
+test('calls to a host that is about to stop take no connection that it may close', async (t) => {
+  const { host, front, view, lose } = await openCluster(t);
+  await (await act(front.api)).text();
+  let connections = 0;
+  host.server.on('connection', () => connections++);
+  lose([{ ...view, state: 'draining' }]);
+  for (let i = 0; i < 3; i++) await (await act(front.api)).text();
+  assert.equal(connections, 3);
 });
 
 test('a client that goes away ends its call at the host', async (t) => {

@@ -12,7 +12,7 @@ import { SharedSlots } from '../../platform/shared-slots.ts';
 import { dropRest } from '../bodies/body.ts';
 import type { ControlSockets } from '../caller.ts';
 import { type Exchange, ownerName, type TrustedProxies } from '../exchange.ts';
-import { endToEnd, framing, pairs } from './end-to-end.ts';
+import { endToEnd, framing, hasBody, pairs } from './end-to-end.ts';
 import { HostLife } from './host-life.ts';
 import { FORWARDED_HEADER, type PassedCall, type SignedCalls } from './signed-calls.ts';
 import { join } from './switched.ts';
@@ -25,6 +25,8 @@ export interface NodeRequest {
   readonly headers: readonly string[];
   /** The connection switches to another protocol. */
   readonly isUpgrade: boolean;
+  /** A kept connection may be closed just then. */
+  readonly isFresh?: boolean;
   /** The two directions of the upgraded connection end separately. */
   readonly isHalfOpen?: boolean;
 }
@@ -75,6 +77,15 @@ const HOST_GONE = {
 };
 const STOPPING = { code: 1001, reason: 'Cloudlet is stopping' };
 
+/** Held by one call of a client. */
+interface Slot {
+  /** The request that it has become. */
+  upstream?: ClientRequest;
+}
+
+/** `unsent`: it had no effect; `stale`: the host closed the kept connection before it answered a read. */
+type Passage = 'answered' | 'unsent' | 'stale';
+
 /** A forwarded request or connection. */
 interface Passed {
   readonly runId: string;
@@ -109,17 +120,27 @@ export class Forward {
     const host = await this.#life.responding();
     if (host === undefined) return false;
     if (response.destroyed) return true;
-    const upstream = this.#begin(host, incoming, { fields: framing(raw), client: response });
-    response.once('close', () => upstream.destroy());
-    upstream.once('upgrade', (_, socket) => socket.destroy());
-    whenConnected(upstream, () => {
-      raw.pipe(upstream);
-      upstream.once('close', () => {
-        raw.unpipe(upstream);
-        if (!raw.complete) dropRest(raw);
+    const slot = this.#takeSlot(incoming, response);
+    const send = (to: NodeView, isFresh: boolean) => {
+      const upstream = this.#begin(to, incoming, { fields: framing(raw), slot, isFresh });
+      response.once('close', () => upstream.destroy());
+      upstream.once('upgrade', (_, socket) => socket.destroy());
+      whenConnected(upstream, () => {
+        raw.pipe(upstream);
+        upstream.once('close', () => {
+          raw.unpipe(upstream);
+          if (!raw.complete) dropRest(raw);
+        });
       });
-    });
-    return answered(upstream, incoming, response);
+      return answered(upstream, incoming, response);
+    };
+    // A host that drains is about to close its idle connections.
+    const passage = await send(host, host.state === 'draining');
+    if (passage !== 'stale') return passage === 'answered';
+    const still = await this.#life.responding();
+    if (response.destroyed) return true;
+    if (still === undefined || this.#isClosed) return false;
+    return (await send(still, true)) === 'answered';
   }
 
   /**
@@ -133,11 +154,12 @@ export class Forward {
     if (host === undefined) throw hostUnreachable();
     if (client.destroyed) return;
     const { runId } = host;
-    const upstream = this.#begin(host, incoming, { fields, client });
+    const slot = this.#takeSlot(incoming, client);
+    const upstream = this.#begin(host, incoming, { fields, slot });
     const response = new ServerResponse(raw);
     response.shouldKeepAlive = false;
     client.once('close', () => upstream.destroy());
-    const switched = new Promise<boolean>((resolve) => {
+    const switched = new Promise<Passage>((resolve) => {
       upstream.once('upgrade', (answer, host, hostHead) => {
         onSwitch();
         if (client.destroyed) host.destroy();
@@ -145,7 +167,7 @@ export class Forward {
           this.#note(host, { runId, isWaiting: false });
           join({ client, head }, { answer, host, hostHead }, () => (this.#isClosed ? STOPPING : HOST_GONE));
         }
-        resolve(true);
+        resolve('answered');
       });
     });
     upstream.once('response', () => {
@@ -153,8 +175,8 @@ export class Forward {
       response.once('finish', () => client.end());
     });
     upstream.end();
-    const isPassed = await Promise.race([switched, answered(upstream, incoming, response)]);
-    if (!isPassed) throw hostUnreachable();
+    const passage = await Promise.race([switched, answered(upstream, incoming, response)]);
+    if (passage === 'unsent') throw hostUnreachable();
   }
 
   /**
@@ -222,21 +244,25 @@ export class Forward {
   }
 
   /** Throws `overloaded`. The slot is released when `client` is closed. */
-  #begin(
-    host: NodeView,
-    { exchange, origin, calledAs }: Incoming,
-    { fields, client }: { readonly fields: readonly string[]; readonly client: ServerResponse | Duplex },
-  ): ClientRequest {
-    const { calls, links, proxies, control } = this.#deps;
-    let upstream: ClientRequest | undefined;
+  #takeSlot({ exchange }: Incoming, client: ServerResponse | Duplex): Slot {
+    const slot: Slot = {};
     const giveWay = () => {
       // After an upgrade, the request has ended.
-      if (upstream?.destroyed === false) upstream.destroy(overloaded());
+      if (slot.upstream?.destroyed === false) slot.upstream.destroy(overloaded());
       else client.destroy();
     };
     const giveBack = this.#slots.take(ownerName(exchange), giveWay);
     if (giveBack === null) throw overloaded();
     client.once('close', giveBack);
+    return slot;
+  }
+
+  #begin(
+    host: NodeView,
+    { exchange, origin, calledAs }: Incoming,
+    { fields, slot, isFresh = false }: { fields: readonly string[]; slot: Slot; isFresh?: boolean },
+  ): ClientRequest {
+    const { calls, links, proxies, control } = this.#deps;
     const { raw, address, id: requestId } = exchange;
     const { method = 'GET', url: path = '/' } = raw;
     const call = {
@@ -251,11 +277,11 @@ export class Forward {
     const signed = [FORWARDED_HEADER, calls.sign({ method, url: path }, call, host.runId)];
     const headers = [...endToEnd(raw.rawHeaders), ...fields, ...signed];
     const isUpgrade = fields.includes('Upgrade');
-    upstream = links.request(host.url, { method, path, headers, isUpgrade });
+    const upstream = links.request(host.url, { method, path, headers, isUpgrade, isFresh });
+    slot.upstream = upstream;
     const { runId } = host;
-    const passed = upstream;
-    this.#note(passed, { runId, isWaiting: true });
-    passed.once('response', () => this.#underWay.set(passed, { runId, isWaiting: false }));
+    this.#note(upstream, { runId, isWaiting: true });
+    upstream.once('response', () => this.#underWay.set(upstream, { runId, isWaiting: false }));
     return upstream;
   }
 }
@@ -277,7 +303,7 @@ function answered(
   upstream: ClientRequest,
   { exchange: { raw, responseHeaders }, origin, isOptional }: Incoming,
   response: ServerResponse,
-): Promise<boolean> {
+): Promise<Passage> {
   return new Promise((resolve, reject) => {
     let isConnected = false;
     let isWhole = false;
@@ -289,14 +315,16 @@ function answered(
     });
     upstream.on('error', (error) => {
       const isSafe = SAFE.has(raw.method ?? '');
-      if (!isConnected || (isSafe && isOptional)) resolve(false);
+      const isStale = upstream.reusedSocket && isSafe && !hasBody(raw) && !isAppError(error);
+      if (isStale && !response.headersSent) resolve('stale');
+      else if (!isConnected || (isSafe && isOptional)) resolve('unsent');
       else if (isWhole && !isSafe) reject(outcomeUnknown());
       else reject(isAppError(error, 'overloaded') ? error : hostUnreachable());
     });
     upstream.once('response', (answer) => {
       // The rate limits were applied at this node.
       relay(answer, response, origin === 'api' ? responseHeaders : {});
-      resolve(true);
+      resolve('answered');
     });
   });
 }
