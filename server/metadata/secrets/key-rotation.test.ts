@@ -234,3 +234,21 @@ test('a node rotates the key only while no other runs', async (t) => {
   assert.notEqual(after, before);
   assert.equal(keys.currentId, after);
 });
+
+test('a node that started meanwhile keeps the old key until a rotation without it', async (t) => {
+  const { keys, metadata } = await makeFixture(t);
+  const running = ['one'];
+  const membership = {
+    nodes: () => running.map((runId) => ({ runId }) as NodeView),
+    isGone: () => false,
+  };
+  const rotate = () => rotateWhileAlone({ metadata, keys, waitMs: 200, membership });
+  const before = keys.currentId;
+  const rotating = assert.rejects(rotate(), { code: 'other_nodes_run' });
+  running.push('two');
+  await rotating;
+  assert.ok(keys.ids().includes(before));
+  running.pop();
+  await rotate();
+  assert.ok(!keys.ids().includes(before));
+});

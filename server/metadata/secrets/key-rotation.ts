@@ -26,6 +26,8 @@ export interface KeyRotationDeps {
   readonly waitMs?: number;
   /** Called after each batch with the number of re-encrypted values so far. */
   readonly onProgress?: (resealed: number) => void;
+  /** Called before the old keys are deleted; if it throws, the next call continues. */
+  readonly assertDone?: () => void;
 }
 
 export interface KeyRotation {
@@ -48,6 +50,7 @@ export async function rotateMasterKey(deps: KeyRotationDeps): Promise<KeyRotatio
   // Commits are stored in order: after this one, no earlier commit is pending.
   await deps.metadata.commit([]);
   await resealer.untilClean();
+  deps.assertDone?.();
   const retiredIds = keys.ids().filter((id) => id !== keys.currentId);
   for (const id of retiredIds) keys.retire(id);
   return { keyId: keys.currentId, retiredIds, resealed: resealer.count };
@@ -60,13 +63,16 @@ export async function rotateWhileAlone({
 }: KeyRotationDeps & {
   readonly membership: Pick<Membership, 'nodes' | 'isGone'>;
 }): Promise<{ key_id: string; resealed: number }> {
-  const others = membership.nodes().filter(({ runId }) => !membership.isGone(runId)).length - 1;
-  if (others > 0) {
+  const assertAlone = () => {
+    const others = membership.nodes().filter(({ runId }) => !membership.isGone(runId)).length - 1;
+    if (others <= 0) return;
     throw new AppError('other_nodes_run', 'The master key can only be rotated while one node runs', {
       hint: 'Stop the other nodes, rotate, copy master.key into their data directories, and start them',
     });
-  }
-  const { keyId, resealed } = await rotateMasterKey(deps);
+  };
+  assertAlone();
+  // One that started meanwhile may have sealed values under the old key; a later one cannot open its secrets.
+  const { keyId, resealed } = await rotateMasterKey({ ...deps, assertDone: assertAlone });
   return { key_id: keyId, resealed };
 }
 
