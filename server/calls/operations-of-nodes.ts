@@ -65,8 +65,8 @@ export class OperationsOfNodes {
   }
 
   /** True while it runs on another live node. */
-  runsElsewhere({ ended_at, node }: Pick<OperationRow, 'ended_at' | 'node'>): boolean {
-    return ended_at === null && this.#isOther(node);
+  runsElsewhere(row: Pick<OperationRow, 'ended_at' | 'node' | 'created_at'>): boolean {
+    return row.ended_at === null && this.#isOther(row.node, row.created_at);
   }
 
   /** Resolves once it no longer runs elsewhere; after `ms` at the latest. */
@@ -142,10 +142,10 @@ export class OperationsOfNodes {
     }
   }
 
-  #isOther(node: string): boolean {
+  #isOther(node: string, aliveAt = 0): boolean {
     const { membership } = this.#deps;
     if (!membership.isShared || node === '' || node === membership.runId) return false;
-    return !membership.isGone(node);
+    return !membership.isGone(node, aliveAt);
   }
 }
 

@@ -52,6 +52,20 @@ const node = (runId: string, gone: ReadonlySet<string> = new Set(), lookMs = 500
   const base = { metadata, membership, store, sealer, clock };
   return new Operations({ ...base, lookMs, maxKept: 1000, isOwner, onLost });
 };
+/** A node that has heard of no other since that time. */
+const deafSince = (heardAt: number) => {
+  const { metadata, sealer, clock } = fixture;
+  const isGone = (_: string, aliveAt = 0) => aliveAt < heardAt;
+  const store = new OperationsStore(metadata);
+  const base = {
+    metadata,
+    store,
+    sealer,
+    clock,
+    membership: { ...ALONE, runId: 'deaf', isShared: true, isGone },
+  };
+  return new Operations({ ...base, maxKept: 1000, isOwner: async () => true, onLost: () => {} });
+};
 const none = () => [];
 const badStatement: Statement = { sql: 'INSERT INTO accounts (id) VALUES (NULL)', params: [] };
 
@@ -111,6 +125,15 @@ test('what was running when Cloudlet ended is interrupted', async () => {
   const { id } = await running(open());
   const { state, response } = await open().find(ann, id, NOW);
   assert.deepEqual([state, response], ['interrupted', null]);
+});
+
+test('an operation of a node that another has not heard of yet is not interrupted', async () => {
+  const { id, work, done } = await running(node('new'));
+  const now = fixture.clock.now();
+  const states = [now - 1, now + 1].map(async (at) => (await deafSince(at).find(ann, id, NOW)).state);
+  assert.deepEqual(await Promise.all(states), ['running', 'interrupted']);
+  work.resolve(ANSWER);
+  await done;
 });
 
 test('the answer is in the commit with the effect, and a later end does not change it', async () => {

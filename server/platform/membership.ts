@@ -70,8 +70,11 @@ export interface Membership {
   readonly isHost: boolean;
   /** False while the metadata accept no heartbeat of this node: its caches may be out of date. */
   isCurrent(): boolean;
-  /** True once that run of a node can no longer store anything, or has left. */
-  isGone(runId: string): boolean;
+  /**
+   * True once that run of a node can no longer store anything, or has left. `aliveAt`: a time at which it
+   * ran, ms since 1970; one that joined after the last heartbeat is not listed yet. Default: long ago.
+   */
+  isGone(runId: string, aliveAt?: number): boolean;
   /** `own`, corrected to the metadata server's time, so that the hosts' clocks do not matter. */
   clock(own: Clock): Clock;
   /**

@@ -91,7 +91,7 @@ export async function awaitFree(
  * From now on no batch of that process is stored, and its leases are free. Call it in a
  * transaction: it waits for a batch that the server is still storing.
  */
-export async function endWriter(client: pg.Client, writer: string): Promise<void> {
+async function endWriter(client: pg.Client, writer: string): Promise<void> {
   await client.query('SAVEPOINT ends');
   // A role that may not end them waits for their commits.
   await client
@@ -106,6 +106,24 @@ export async function endWriter(client: pg.Client, writer: string): Promise<void
   await client.query('UPDATE store_batches SET may_write = 0 WHERE writer = $1', [writer]);
   await client.query("UPDATE store_nodes SET state = 'lost' WHERE writer = $1", [writer]);
   await client.query('DELETE FROM store_leases WHERE writer = $1', [writer]);
+}
+
+/** Ends that node unless it was heard meanwhile. False: it lives. */
+export async function endIfSilent(client: pg.Client, writer: string): Promise<boolean> {
+  await client.query('BEGIN');
+  try {
+    const { rowCount } = await client.query(
+      `SELECT FROM store_nodes WHERE writer = $1 AND state IN ('up', 'draining')
+         AND beat_at < clock_timestamp() - $2 * interval '1 ms' FOR UPDATE`,
+      [writer, SILENT_MS],
+    );
+    if (rowCount === 1) await endWriter(client, writer);
+    await client.query('COMMIT');
+    return rowCount === 1;
+  } catch (error) {
+    await client.query('ROLLBACK');
+    throw error;
+  }
 }
 
 /** `on HOST, process N, since T`. */

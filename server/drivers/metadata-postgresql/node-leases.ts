@@ -36,6 +36,8 @@ export class NodeLeases {
         lease,
         this.#deps.writer,
       ]);
+      // A heartbeat that was sent before may have read it meanwhile.
+      this.#held.delete(lease);
       return false;
     }
     // A node that was ended must not leave a lease behind.

@@ -7,6 +7,7 @@ import { eventually } from '../../testing/eventually.ts';
 import { noPostgresql } from '../../testing/postgresql-fixture.ts';
 import { sharedPostgresql } from '../../testing/shared-postgresql.ts';
 import { TcpProxy } from '../../testing/tcp-proxy.ts';
+import { connect } from './connections.ts';
 import { PostgresqlMetadata } from './postgresql-metadata.ts';
 
 const put = (name: string) => ({
@@ -31,6 +32,13 @@ describe('nodes of one database', { skip: noPostgresql }, () => {
       }),
     );
     return { opening, ended };
+  }
+
+  /** Of nobody: no node ends it. */
+  async function connection(url: string) {
+    const client = await connect({ url, writer: 'nobody', onEnd: () => {} });
+    void keep(Promise.resolve({ close: () => client.end() }));
+    return client;
   }
 
   const knows = (metadata: PostgresqlMetadata, count: number) =>
@@ -133,6 +141,87 @@ describe('nodes of one database', { skip: noPostgresql }, () => {
     );
     assert.deepEqual(alone.ended, []);
     await knows(two, 2);
+    proxy.close();
+  });
+
+  test('a heartbeat that is answered late moves no clock', async () => {
+    const url = await newDatabase();
+    const proxy = await TcpProxy.to(server().port);
+    const one = await open(Object.assign(new URL(url), { port: String(proxy.port) }).href, 'nod-1').opening;
+    const { now } = one.membership.clock(systemClock);
+    proxy.block();
+    await sleep(2500);
+    proxy.unblock();
+    const offsets: number[] = [];
+    for (let i = 0; i < 30; i++) {
+      offsets.push(Math.abs(now() - systemClock.now()));
+      await sleep(30);
+    }
+    assert.ok(Math.max(...offsets) < 300, `${Math.max(...offsets)} ms`);
+    proxy.close();
+  });
+
+  test('one that is not listed may have joined since the last heartbeat', async () => {
+    const one = await open(await newDatabase(), 'nod-1').opening;
+    const { now } = one.membership.clock(systemClock);
+    assert.equal(one.membership.isGone('new', now()), false);
+    assert.equal(one.membership.isGone('old', now() - 60_000), true);
+    const joined = now();
+    await eventually(async () => one.membership.isGone('new', joined));
+  });
+
+  test('a node that is ended while it starts learns it', async () => {
+    const url = await newDatabase();
+    await (await open(url, 'nod-1').opening).close();
+    const [locking, other] = [await connection(url), await connection(url)];
+    await locking.query('BEGIN');
+    await locking.query('LOCK TABLE settings IN ACCESS EXCLUSIVE MODE');
+    const { opening, ended } = open(url, 'nod-1');
+    const end = () => other.query("UPDATE store_nodes SET state = 'lost' WHERE state = 'up'");
+    await eventually(async () => (await end()).rowCount === 1);
+    // Its next heartbeat finds out.
+    await sleep(2500);
+    await locking.query('COMMIT');
+    const node = await opening;
+    assert.equal(ended.length, 1);
+    await assert.rejects(node.commit([put('after')]));
+  });
+
+  test('a node that migrates is no member yet, so no lease waits for it', async () => {
+    const url = await newDatabase();
+    const one = await open(url, 'nod-1').opening;
+    await knows(one, 1);
+    const other = await connection(url);
+    await other.query('SELECT pg_advisory_lock(2024041808)');
+    const second = open(url, 'nod-2');
+    await sleep(2500);
+    assert.equal(one.membership.nodes().length, 1);
+    await other.query('SELECT pg_advisory_unlock(2024041808)');
+    await second.opening;
+    await knows(one, 2);
+  });
+
+  test('the heartbeats of a node go on while the server ends another, however long that takes', async () => {
+    const url = await newDatabase();
+    const proxy = await TcpProxy.to(server().port);
+    const one = await open(Object.assign(new URL(url), { port: String(proxy.port) }).href, 'nod-1').opening;
+    const two = await open(url, 'nod-2').opening;
+    await knows(two, 2);
+    // As a batch that the server does not end.
+    const batch = await connection(url);
+    await batch.query('BEGIN');
+    await batch.query('SELECT FROM store_batches WHERE writer = $1 FOR UPDATE', [one.membership.runId]);
+    proxy.block();
+    const other = await connection(url);
+    const waits = "SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
+    await eventually(async () => (await other.query(waits)).rowCount === 1);
+    for (let i = 0; i < 10; i++) {
+      await sleep(500);
+      assert.equal(two.membership.isCurrent(), true);
+    }
+    assert.equal((await other.query(waits)).rowCount, 1);
+    await batch.query('COMMIT');
+    await eventually(async () => two.membership.isGone(one.membership.runId));
     proxy.close();
   });
 

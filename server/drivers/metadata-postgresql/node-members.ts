@@ -10,7 +10,7 @@ import { StartupError } from '../../platform/data-directory.ts';
 import type { Membership, NodeChange, NodeReport, NodeView } from '../../platform/membership.ts';
 import { unreachable } from './commit-answers.ts';
 import { codeOf, connect, cut, isReadOnly } from './connections.ts';
-import { awaitFree, endWriter, type Holder, nameOf, SILENT_MS } from './holders.ts';
+import { awaitFree, endIfSilent, type Holder, nameOf, SILENT_MS } from './holders.ts';
 import { NodeLeases } from './node-leases.ts';
 import { CHANGES, isLive, NODES, type NodeRow, OwnReport, viewOf } from './node-rows.ts';
 import { makeStoreTables } from './postgresql-schema.ts';
@@ -36,6 +36,8 @@ export interface NodeMembersDeps {
   readonly onSilence: () => void;
   /** Called with each heartbeat: whether the server takes writes. */
   readonly onWrite: (isTaken: boolean) => void;
+  /** Brings the schema to this version, which may take minutes. */
+  readonly migrate: () => Promise<void>;
 }
 
 const BEAT_MS = 1000;
@@ -45,6 +47,8 @@ const HURRY_MS = 20;
 const CHANNEL = 'cloudlet_nodes';
 /** A node whose heartbeats fail for this long does not trust its caches. */
 const TRUST_MS = 3000;
+/** The times of two nodes differ by less, as both follow the clock of the database. */
+const CLOCKS_MS = 1000;
 const RELEASE_MS = 5000;
 /** A batch that the server still stores delays a starting node. */
 const LOCK_MS = 60_000;
@@ -62,6 +66,8 @@ export class NodeMembers implements Membership {
   readonly #watched = new Map<string, { readonly beat: string; readonly since: number }>();
   #client: pg.Client | null = null;
   #connecting: Promise<pg.Client> | null = null;
+  /** The connection that ends silent nodes. */
+  #ending: Promise<pg.Client> | null = null;
   #timer: NodeJS.Timeout | null = null;
   #isEnded = false;
   #rows: readonly NodeRow[] = [];
@@ -83,24 +89,27 @@ export class NodeMembers implements Membership {
   }
 
   /**
-   * Joins the nodes of the database, once a sole writer or an earlier process of this node has ended. Rejects
-   * with a StartupError that names the blocking process, and with pg's errors.
+   * Joins the nodes of the database, once a sole writer or an earlier process of this node has ended, and
+   * after the migrations: a node that migrates does no work, so no lease waits for it. Rejects with a
+   * StartupError that names the blocking process, and with the errors of `migrate` and of pg.
    */
   static async join(deps: NodeMembersDeps): Promise<NodeMembers> {
     const members = new NodeMembers(deps);
-    const { node, clock } = deps;
+    const { node, clock, migrate } = deps;
     const client = await members.#connected();
     try {
       await makeStoreTables(client);
       await client.query(`SET lock_timeout = ${LOCK_MS}`);
       await client.query('SET synchronous_commit = on');
-      await awaitFree(client, {
+      const arrival = {
         now: () => clock.monotonic(),
-        isInTheWay: (holder) =>
+        isInTheWay: (holder: Holder) =>
           holder.node_id === null || holder.node_id === node.nodeId || (node.isHost && holder.is_host === 1),
-        refusal: (holder) => refusalOf(holder, node),
-        enter: () => members.#enter(client),
-      });
+        refusal: (holder: Holder) => refusalOf(holder, node),
+      };
+      await awaitFree(client, { ...arrival, enter: async () => {} });
+      await migrate();
+      await awaitFree(client, { ...arrival, enter: () => members.#enter(client) });
       await members.#beat();
       members.#schedule();
       return members;
@@ -126,9 +135,9 @@ export class NodeMembers implements Membership {
     return !this.#isEnded && this.#deps.clock.monotonic() - this.#beatAt < TRUST_MS;
   }
 
-  isGone(runId: string): boolean {
-    if (runId === this.runId) return false;
-    return !this.#rows.some((row) => row.writer === runId && isLive(row));
+  isGone(runId: string, aliveAt = 0): boolean {
+    if (runId === this.runId || this.#rows.some((row) => row.writer === runId && isLive(row))) return false;
+    return aliveAt < this.#beatAt + this.#aheadMs - CLOCKS_MS;
   }
 
   nodes(): readonly NodeView[] {
@@ -159,6 +168,7 @@ export class NodeMembers implements Membership {
   async release(): Promise<void> {
     this.#isEnded = true;
     if (this.#timer !== null) clearTimeout(this.#timer);
+    void this.#ending?.then(cut, () => {});
     const client = this.#client;
     if (client === null) return;
     const hung = setTimeout(() => cut(client), RELEASE_MS);
@@ -235,7 +245,7 @@ export class NodeMembers implements Membership {
     }, SILENT_MS);
     try {
       await this.#beat();
-      await this.#endSilent();
+      void this.#endSilent();
     } catch (error) {
       // The store itself raises the alarm, and isCurrent() is false soon.
       if (isReadOnly(error)) this.#leave();
@@ -278,9 +288,9 @@ export class NodeMembers implements Membership {
     // A node that was not watching all the time cannot know that another was silent.
     if (sentAt - this.#beatAt > TRUST_MS) this.#watched.clear();
     this.#beatAt = sentAt;
-    // Halfway between request and response.
+    // Between request and response: an answer that comes late proves little, and moves no clock.
     const [{ now_ms: nowMs } = { now_ms: clock.now() }] = stored;
-    this.#aheadMs = nowMs - (sentAt + clock.monotonic()) / 2;
+    this.#aheadMs = Math.min(nowMs - sentAt, Math.max(nowMs - clock.monotonic(), this.#aheadMs));
     this.#rows = rows;
     this.#leases.read(rows);
     for (const { writer, beat } of rows.filter(isLive)) {
@@ -289,27 +299,41 @@ export class NodeMembers implements Membership {
     for (const listener of this.#listeners) listener();
   }
 
+  /**
+   * Over a connection of its own: the server may take long to end a batch of the other node, while heartbeats
+   * go on; and a lease must not be part of a transaction that may be undone.
+   */
   async #endSilent(): Promise<void> {
-    const now = this.#beatAt;
-    for (const { writer, age_ms } of this.#rows.filter(isLive)) {
-      const since = this.#watched.get(writer)?.since ?? now;
-      if (writer === this.runId || now - since < SILENT_MS || age_ms < SILENT_MS) continue;
-      this.#watched.delete(writer);
-      const client = await this.#connected();
-      await client.query('BEGIN');
-      try {
-        const { rowCount } = await client.query(
-          `SELECT FROM store_nodes WHERE writer = $1 AND state IN ('up', 'draining')
-             AND beat_at < clock_timestamp() - $2 * interval '1 ms' FOR UPDATE`,
-          [writer, SILENT_MS],
-        );
-        if (rowCount === 1) await endWriter(client, writer);
-        await client.query('COMMIT');
-      } catch (error) {
-        await client.query('ROLLBACK');
-        throw error;
-      }
+    const silent = this.#silent();
+    if (silent.length === 0 || this.#ending !== null) return;
+    const { url, writer: own } = this.#deps;
+    const connecting = connect({ url, writer: own, onEnd: () => {} });
+    this.#ending = connecting;
+    try {
+      const client = await connecting;
+      const hung = setTimeout(() => cut(client), LOCK_MS + SILENT_MS).unref();
+      await client.query(`SET lock_timeout = ${LOCK_MS}`);
+      for (const writer of silent) if (await endIfSilent(client, writer)) this.#watched.delete(writer);
+      clearTimeout(hung);
+      await client.end();
+    } catch {
+      // The next heartbeat tries again.
+      await connecting.then(cut, () => {});
+    } finally {
+      this.#ending = null;
     }
+  }
+
+  /** Nodes without a heartbeat for all the time that this node has watched. */
+  #silent(): string[] {
+    const isSilent = ({ writer, age_ms }: NodeRow) => {
+      const watchedMs = this.#beatAt - (this.#watched.get(writer)?.since ?? this.#beatAt);
+      return writer !== this.runId && watchedMs >= SILENT_MS && age_ms >= SILENT_MS;
+    };
+    return this.#rows
+      .filter(isLive)
+      .filter(isSilent)
+      .map(({ writer }) => writer);
   }
 
   /** Leases and the heartbeat ask at the same time. */

@@ -117,8 +117,12 @@ export class PostgresqlMetadata implements Metadata {
       await assertUsable(client);
       const name = randomBase62(22);
       let opened: PostgresqlMetadata | null = null;
+      let ended = null as string | null;
+      const migrate = () => migrateSchema(client, clock.now());
       const hold = await holdOf(deps, name, {
-        onEnd: (detail) => {
+        migrate,
+        onFenced: (detail) => {
+          ended = detail;
           if (opened !== null) opened.#endWrites(detail);
         },
         onSilence: () => {
@@ -130,9 +134,10 @@ export class PostgresqlMetadata implements Metadata {
         },
       });
       try {
-        await migrateSchema(client, clock.now());
+        if (deps.node === undefined) await migrate();
         await assertNotMovedAway(client);
         opened = new PostgresqlMetadata(deps, { name, hold, tables: await numberedTables(client) });
+        if (ended !== null) opened.#endWrites(ended);
         return opened;
       } catch (error) {
         await hold.release();
@@ -343,21 +348,19 @@ export class PostgresqlMetadata implements Metadata {
   }
 }
 
-interface HoldEvents extends Pick<NodeMembersDeps, 'onSilence' | 'onWrite'> {
-  readonly onEnd: (detail: string) => void;
-}
+type Holding = Pick<NodeMembersDeps, 'onFenced' | 'onSilence' | 'onWrite' | 'migrate'>;
 
 async function holdOf(
   { url, clock, node }: PostgresqlMetadataDeps,
   writer: string,
-  { onEnd, ...others }: HoldEvents,
+  { onFenced, ...others }: Holding,
 ): Promise<Hold> {
   if (node !== undefined) {
-    const members = await NodeMembers.join({ url, writer, clock, node, onFenced: onEnd, ...others });
+    const members = await NodeMembers.join({ url, writer, clock, node, onFenced, ...others });
     return { membership: members, release: () => members.release() };
   }
   const onTakenOver = (by: string) =>
-    onEnd(`The Cloudlet ${by}, has taken over the metadata database; this Cloudlet no longer writes`);
+    onFenced(`The Cloudlet ${by}, has taken over the metadata database; this Cloudlet no longer writes`);
   const hold = await StoreHold.take({ url, writer, clock, onTakenOver, ...others });
   return { membership: ALONE, release: () => hold.release() };
 }
