@@ -16,6 +16,16 @@ export interface Call {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
+export interface FailedCall {
+  /** URL of the node. */
+  readonly at: string;
+  /** `POST /api/buckets`. */
+  readonly line: string;
+  /** '' where there was no answer. */
+  readonly code: string;
+  readonly text: string;
+}
+
 export type Method = 'GET' | 'POST' | 'DELETE' | 'PATCH';
 
 /** An answer may take as long as the call may wait for an outcome. */
@@ -30,6 +40,8 @@ export class ClusterCalls {
    */
   readonly troubled = new Set<CloudProcess>();
   readonly open = new OpenWork();
+  /** Calls that a node in no trouble did not answer, or with 5xx; each was sent again. */
+  readonly failed: FailedCall[] = [];
   readonly #proxy: Place | undefined;
   #number = 0;
 
@@ -60,14 +72,25 @@ export class ClusterCalls {
     const key = method === 'GET' ? {} : { 'idempotency-key': `key-${this.next()}` };
     const whole = { ...call, headers: { ...KEY, ...key, ...call.headers } };
     for (;;) {
-      const answer = await ask(place(), `${method} ${path}`, whole).catch(() => null);
-      if (answer !== null && !isNotNow(answer)) return answer;
+      const at = place();
+      const answer = await ask(at, `${method} ${path}`, whole).catch((error) => String(error.cause ?? error));
+      if (typeof answer === 'object' && !isNotNow(answer)) return answer;
+      this.#note(at, `${method} ${path}`, answer);
       if (performance.now() - began > GIVE_UP_MS)
-        throw new Error(`${method} ${path}: no answer in ${GIVE_UP_MS / 1000} s, ${answer?.text}`);
+        throw new Error(`${method} ${path}: no answer in ${GIVE_UP_MS / 1000} s, ${textOf(answer)}`);
       await sleep(50);
     }
   }
+
+  #note(at: Place, line: string, answer: Answer | string): void {
+    const isOwn = this.nodes.some((node) => node === at && !this.troubled.has(node));
+    if (!isOwn || (typeof answer === 'object' && answer.status < 500)) return;
+    const [, code = ''] = /"code":"(\w+)"/.exec(textOf(answer)) ?? [];
+    this.failed.push({ at: at.api, line, code, text: textOf(answer).slice(0, 200) });
+  }
 }
+
+const textOf = (answer: Answer | string) => (typeof answer === 'object' ? answer.text : answer);
 
 /** 503, or 502 of a proxy; or the first call with the key is still running. */
 function isNotNow({ status, text }: Answer): boolean {

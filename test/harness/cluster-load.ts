@@ -5,7 +5,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { patienceMs } from '../../server/platform/host/host-facts.ts';
 import type { CloudProcess } from './cloud-process.ts';
-import { type Answer, ask, type Call, ClusterCalls, type Method } from './cluster-calls.ts';
+import { type Answer, ask, type Call, ClusterCalls, type FailedCall, type Method } from './cluster-calls.ts';
 import { ClusterDomains } from './cluster-domains.ts';
 import { ExpiringLoad } from './expiring-load.ts';
 import type { OpenWork } from './open-work.ts';
@@ -45,6 +45,11 @@ export class ClusterLoad {
 
   get troubled(): Set<CloudProcess> {
     return this.#calls.troubled;
+  }
+
+  /** See ClusterCalls. */
+  get failed(): readonly FailedCall[] {
+    return this.#calls.failed;
   }
 
   get open(): OpenWork {
