@@ -138,6 +138,7 @@ export const SLOW_FILES: ReadonlySet<string> = new Set(
     'test/acceptance/http-lifecycle',
     'test/acceptance/images',
     'test/acceptance/mongodb-neighbours',
+    'test/acceptance/nodes-one-key',
     'test/acceptance/proxies',
     'test/acceptance/recovery-account',
     'test/acceptance/recovery-care',

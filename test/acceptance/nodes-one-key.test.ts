@@ -1,49 +1,18 @@
 /**
- * Every operation that accepts an Idempotency-Key: one effect, and the stored answer is the returned one. At
- * two nodes both calls are sent at once, then again at each.
+ * Every operation that accepts an Idempotency-Key, at two nodes: both calls are sent at once, then again at
+ * each. one-key.test.ts asks one cloud.
  */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
-import { CheckedClient, type Entry } from '../harness/checked-client.ts';
-import { type Answer, Client } from '../harness/client.ts';
-import { ADMIN_KEY, CloudProcess } from '../harness/cloud-process.ts';
+import { CheckedClient } from '../harness/checked-client.ts';
+import type { Answer, Client } from '../harness/client.ts';
+import { ADMIN_KEY } from '../harness/cloud-process.ts';
 import { Cluster, noCluster } from '../harness/cluster.ts';
-import { makeSetupLink } from '../harness/command.ts';
 import { MailServer } from '../harness/mail-server.ts';
 import { eventually } from '../harness/waiting.ts';
-import { ACCOUNT_CASES } from './one-key-accounts.ts';
-import { type Asked, callUnder, good, type KeptCases, OneKeyKit, PASSWORD } from './one-key-kit.ts';
-import { RESOURCE_CASES } from './one-key-resources.ts';
-
-/** At two nodes. */
-const ROUNDS = 2;
-
-const CASES: KeptCases = { ...ACCOUNT_CASES, ...RESOURCE_CASES };
-
-/** Operations with a key that are not tested, with the reason. */
-const LEFT_OUT: Readonly<Record<string, string>> = {
-  setUp: 'only while there is no administrator, so it has a test of its own',
-  rotateMasterKey: 'only while one node runs, so it has a test of its own',
-  closeAccount: 'ends the credential, so that nobody can ask again',
-  cancelRecoveryPoint: 'only while a point is being made, which here takes milliseconds',
-};
-
-/** Operations without a key, by the reason. */
-const WITHOUT_KEY: Readonly<Record<string, readonly string[]>> = {
-  'its secret is kept nowhere': [
-    ...['login', 'createTicket', 'approveLogin', 'redeemLoginCode', 'startDeviceLogin', 'pollDeviceLogin'],
-    ...['adminCreateSetupLink', 'adminCreateResetLink', 'showRecoveryKey', 'selectFiles'],
-    ...['adminCreateInvitation', 'adminImportInvitations', 'adminRenewInvitation'],
-  ],
-  'a second call finds what the first has done': [
-    ...['logout', 'confirmPassword', 'decideDeviceLogin', 'uploadPart', 'completeUpload', 'cancelOperation'],
-    ...['verifyRecoveryPoint', 'drillRecoveryPoint', 'restoreAccount', 'confirmRecoveryKey'],
-    ...['checkRecoveryTarget', 'adminDrainNode', 'adminResumeNode', 'adminForgetNode'],
-  ],
-  'it only reads': ['findDeviceLogin', 'previewBucketLifecycle', 'testAccessKey'],
-};
+import { type Asked, OneKeyKit } from './one-key-kit.ts';
+import { answerOf, CASES, envOf, takesKey, walk } from './one-key-walk.ts';
 
 let mails: MailServer;
 before(async () => {
@@ -51,62 +20,12 @@ before(async () => {
 });
 after(() => mails?.close());
 
-const env = () => ({
-  CLOUDLET_FETCH_ALLOW: '127.0.0.0/8',
-  CLOUDLET_SMTP_URL: mails.url,
-  CLOUDLET_MAIL_FROM: 'cloud@example.org',
-  CLOUDLET_RATE_REGISTRATIONS: '10000',
-  CLOUDLET_IMAGE_MIRROR: 'http://127.0.0.1:9/images',
-});
-
-const BUSY = new Set(['idempotency_in_flight', 'point_in_progress']);
-
-const takesKey = ({ operation }: Entry) =>
-  operation.parameters.some(({ in: where, name }) => where === 'header' && /idempotency-key/i.test(name));
-
-describe('one key at one cloud', () => {
-  let cloud: CloudProcess;
-  let kit: OneKeyKit;
-  before(async () => {
-    cloud = await CloudProcess.start({ env: env() });
-    kit = new OneKeyKit([cloud], mails);
-    await kit.prepare();
-  });
-  after(() => cloud?.stop());
-
-  test('every operation that changes something is a case here, or is named with a reason', async () => {
-    const { operations } = (await CheckedClient.open(cloud.api)).declaration;
-    const named = (entries: readonly Entry[]) => entries.map(({ operation }) => operation.operationId).sort();
-    const known = [...Object.keys(CASES), ...Object.keys(LEFT_OUT)].sort();
-    assert.deepEqual(named(operations.filter(takesKey)), known);
-    const others = operations.filter((entry) => entry.method !== 'GET' && !takesKey(entry));
-    assert.deepEqual(named(others), Object.values(WITHOUT_KEY).flat().sort());
-  });
-
-  walk(() => kit);
-
-  test('rotateMasterKey', async () => {
-    await assertKept(kit.nodes[0], { path: '/api/admin/master-key/rotate' });
-  });
-});
-
-test('setUp', async () => {
-  const cloud = await CloudProcess.start({ env: { CLOUDLET_ADMIN_KEY: '' } });
-  try {
-    const token = new URL(await makeSetupLink(cloud.dataDir)).searchParams.get('token');
-    const json = { token, username: 'ada', email: 'ada@example.org', password: PASSWORD };
-    await assertKept(new Client(cloud.api), { path: '/api/setup', json, key: null });
-  } finally {
-    await cloud.stop();
-  }
-});
-
 describe('one key at two nodes', { skip: noCluster }, () => {
   let cluster: Cluster;
   let kit: OneKeyKit;
   let database: pg.Client;
   before(async () => {
-    cluster = await Cluster.start(2, env());
+    cluster = await Cluster.start(2, envOf(mails.url));
     kit = new OneKeyKit(cluster.nodes, mails);
     await kit.prepare();
     database = new pg.Client(cluster.metadataUrl);
@@ -166,72 +85,3 @@ const COUNT_KEPT = `
   CREATE FUNCTION note_kept() RETURNS trigger LANGUAGE plpgsql AS
     'BEGIN INSERT INTO answers_kept VALUES (NEW.key); RETURN NULL; END';
   CREATE TRIGGER note_kept AFTER INSERT ON idempotency FOR EACH ROW EXECUTE FUNCTION note_kept()`;
-
-/** `countKept`: the number of answers stored for a key, one after the other. */
-function walk(kit: () => OneKeyKit, countKept?: (key: string) => Promise<number>): void {
-  for (const [name, kept] of Object.entries(CASES)) {
-    const { ask, once = false, replaced } = kept;
-    test(name, async () => {
-      const rounds = once || countKept === undefined ? 1 : ROUNDS;
-      for (let round = 0; round < rounds; round++) {
-        // No mail is for both clouds.
-        const n = `${name.toLowerCase()}-${countKept === undefined ? 'alone' : round}`;
-        const asked = await ask(kit(), n);
-        const isKept = kept.reads !== true && asked.refusedWith === undefined;
-        const answers = await answersOf(kit(), asked, n);
-        for (const answer of answers) assertSame(answer, answers[0] as Answer, { asked, isKept });
-        if (isKept) assert.ok(answers.slice(-2).every(isReplay));
-        if (asked.effects !== undefined) assert.equal(await asked.effects(), 1);
-        if (countKept === undefined) continue;
-        const stored = !isKept ? 0 : replaced === undefined ? 1 : 2;
-        assert.equal(await countKept(n), stored, 'how often an answer was stored under the key');
-      }
-    });
-  }
-}
-
-/** Sent twice, the call has one effect, and one answer. */
-async function assertKept(node: Client, asked: Asked): Promise<void> {
-  const first = await answerOf(node, asked, 'k');
-  const second = await answerOf(node, asked, 'k');
-  assertSame(second, first, { asked, isKept: true });
-  assert.ok(isReplay(second));
-}
-
-/** At both nodes at once, then again at each. */
-async function answersOf({ nodes }: OneKeyKit, asked: Asked, key: string): Promise<readonly Answer[]> {
-  const [one, two] = nodes;
-  const { nextKey } = asked;
-  const isTogether = one.base !== two.base && nextKey === undefined;
-  const first = isTogether
-    ? await Promise.all(nodes.map((node) => answerOf(node, asked, key)))
-    : [await answerOf(one, asked, key)];
-  const again = nextKey === undefined ? asked : { ...asked, key: nextKey(first[0] as Answer) };
-  return [...first, await answerOf(two, again, key), await answerOf(one, again, key)];
-}
-
-const isReplay = ({ headers }: Answer) => headers.get('idempotent-replayed') === 'true';
-
-interface Expected {
-  readonly asked: Pick<Asked, 'path' | 'refusedWith'>;
-  /** Otherwise it is created again each time, with new times and ids. */
-  readonly isKept: boolean;
-}
-
-function assertSame(answer: Answer, first: Answer, { asked: { path, refusedWith }, isKept }: Expected): void {
-  if (refusedWith === undefined) good(answer, path);
-  else assert.equal(answer.body.code, refusedWith);
-  assert.equal(answer.status, first.status);
-  if (isKept) assert.deepEqual(answer.body, first.body);
-  else assert.deepEqual(Object.keys(answer.body), Object.keys(first.body));
-}
-
-/** Repeated while a node still produces the first answer for the key, or a point, as the API recommends. */
-async function answerOf(node: Client, asked: Asked, key: string): Promise<Answer> {
-  const { key: credential = ADMIN_KEY, path } = asked;
-  for (;;) {
-    const answer = await node.as(credential ?? undefined).call(path, callUnder(key, asked));
-    if (!BUSY.has(answer.body?.code)) return answer;
-    await sleep(20);
-  }
-}
