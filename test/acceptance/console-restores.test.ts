@@ -75,7 +75,7 @@ test('an account as a new one', { skip }, async () => {
   await page.getByText('Would be restored:').waitFor();
   await press('Restore account');
   await page.getByText('All files are there:').waitFor();
-  await page.getByText('Machine web is there').waitFor();
+  await page.getByText('Machine web is available').waitFor();
   const key = await page.getByText(/^clk_/).first().innerText();
   const back = admin.as(key.trim());
   assert.equal((await back.expect(200, '/api/profile')).username, 'ada-then');
