@@ -11,6 +11,7 @@ import { expectOtherAdministrator } from './closings-store.ts';
 import { claimOf } from './email-claims.ts';
 import { setEmail } from './emails-store.ts';
 import { EXPIRED, setAdministrator, setAuditor, setExpiry, setMustChange } from './expiries-store.ts';
+import { deleteResetLinks } from './links/links-store.ts';
 import type { PasswordChecks } from './sign-in/password-checks.ts';
 import type { AccountRow, AccountStore } from './store.ts';
 
@@ -63,6 +64,8 @@ export class AccountChanges {
     if (isAdmin !== undefined && isAdmin !== (row.is_admin === 1)) {
       if (!isAdmin) change.addAll(expectOtherAdministrator(id), lastAdministrator);
       change.expect(setAdministrator(id, isAdmin), accountNotFound);
+      // Another administrator may have one, who may not open the account of an administrator.
+      change.add(deleteResetLinks(id));
     }
     const willBeAdmin = isAdmin ?? row.is_admin === 1;
     if (willBeAdmin && (isAuditor ?? row.is_auditor === 1))
@@ -86,8 +89,9 @@ export class AccountChanges {
     change.expect(setEmail(row.id, { email, claimed }), (reason) =>
       reason === 'unique' ? 'retry' : changedByOthers(),
     );
-    if (foldEmail(email) !== foldEmail(row.email) || row.email_verified_at === null)
-      await this.#deps.askToConfirm(change, { ...row, email });
+    const isOther = foldEmail(email) !== foldEmail(row.email);
+    if (isOther) change.add(deleteResetLinks(row.id));
+    if (isOther || row.email_verified_at === null) await this.#deps.askToConfirm(change, { ...row, email });
   }
 
   /** An account that expired is resumed when its end is moved to a later time. */
@@ -96,7 +100,7 @@ export class AccountChanges {
     const at = end === null ? null : readTime('expires_at', end);
     if (at !== null && at <= clock.now()) throw invalidField('expires_at', 'must be in the future');
     change.expect(setExpiry(row.id, at), accountNotFound);
-    if (row.suspended_reason !== EXPIRED) return;
+    if (row.suspended_reason !== EXPIRED || row.removal_at !== null) return;
     change.expect(store.setSuspended(row.id, null), accountNotFound);
     change.addAll(reactivation(row.id));
   }

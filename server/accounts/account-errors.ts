@@ -1,6 +1,6 @@
 /** Errors that several services of accounts share. */
 import type { Principal } from '../calls/principal.ts';
-import { AppError } from '../platform/errors.ts';
+import { AppError, invalidField } from '../platform/errors.ts';
 import type { AccountRow } from './store.ts';
 
 export function changedByOthers(): AppError {
@@ -9,6 +9,11 @@ export function changedByOthers(): AppError {
 
 export function accountNotFound(): AppError {
   return new AppError('account_not_found', 'There is no such account');
+}
+
+/** A password that has to be changed. Setting it again would change nothing. */
+export function samePassword(): AppError {
+  return invalidField('password', 'must differ from the present password, which has to be changed');
 }
 
 /** For callers who know the password or have a link. */

@@ -7,7 +7,7 @@ import type { Statement } from '../metadata/metadata.ts';
 import type { Clock } from '../platform/clock.ts';
 import { AppError, invalidField, isAppError } from '../platform/errors.ts';
 import { newCanonicalId } from '../platform/ids.ts';
-import { accountNotFound, changedByOthers, registrationClosed } from './account-errors.ts';
+import { accountNotFound, changedByOthers, registrationClosed, samePassword } from './account-errors.ts';
 import { assertAccountFields, foldEmail, foldUsername } from './account-fields.ts';
 import { describeAccount, describeRegistration } from './account-view.ts';
 import { toCredits } from './credits.ts';
@@ -243,7 +243,7 @@ export class Accounts {
   async update(call: Call, wanted: AccountChange): Promise<Account> {
     const { principal } = call;
     const row = await this.#own(principal);
-    const { email, password } = wanted;
+    const { email, password, address } = wanted;
     const mailAbout = wanted.mailAbout === undefined ? undefined : [...new Set(wanted.mailAbout)].join(',');
     if ([email, password, mailAbout].every((one) => one === undefined)) return await this.profile(principal);
     assertAccountFields({ email, password });
@@ -251,9 +251,10 @@ export class Accounts {
       await this.#assertCurrentPassword(principal, row, wanted);
     const { store, sessionStore, changes, clock, passwords } = this.#deps;
     if (email !== undefined) await claimOf(this.#deps, email, row.id);
-    const { address } = wanted;
     const isAdmin = row.is_admin === 1;
+    const isOther = email !== undefined && foldEmail(email) !== foldEmail(row.email);
     const isGiven = wanted.currentPassword !== undefined && row.password_hash !== '';
+    if (row.must_change === 1 && isGiven && password === wanted.currentPassword) throw samePassword();
     const session = sessionHashOf(principal);
     const becomes = password === undefined ? undefined : await passwords.hash(password, { address, isAdmin });
     return changes.run(call, async (change) => {
@@ -262,7 +263,8 @@ export class Accounts {
         change.expect(setEmail(row.id, { email, claimed }), (reason) =>
           reason === 'unique' ? 'retry' : changedByOthers(),
         );
-        if (foldEmail(email) !== foldEmail(row.email) || row.email_verified_at === null)
+        if (isOther) change.add(deleteResetLinks(row.id));
+        if (isOther || row.email_verified_at === null)
           await this.#deps.askToConfirm(change, { ...row, email });
       }
       if (mailAbout !== undefined) change.expect(setMailAbout(row.id, mailAbout), changedByOthers);
@@ -276,11 +278,10 @@ export class Accounts {
         const noted = sessionStore.notePassword(session, { passwordHash, at: clock.now() });
         change.expect(noted, changedByOthers);
       }
-      const isSame = email === undefined || foldEmail(email) === foldEmail(row.email);
       const after = {
         ...row,
         email: email ?? row.email,
-        email_verified_at: isSame ? row.email_verified_at : null,
+        email_verified_at: isOther ? null : row.email_verified_at,
         mail_about: mailAbout ?? row.mail_about,
       };
       return this.#describe(principal, after, isGiven);

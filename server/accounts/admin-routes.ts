@@ -127,7 +127,7 @@ function actionRoutes(administration: Administration): Route[] {
       permission: 'admin',
       params: shapes.AdminAccountPath,
       responses: { 200: shapes.AdminAccount },
-      errors: ['account_not_found'],
+      errors: ['account_not_found', 'write_conflict'],
       handler: (call) => administration.resume(call, accountIdOf(call.params)),
     }),
     defineRoute({

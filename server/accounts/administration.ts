@@ -158,7 +158,7 @@ export class Administration {
 
   /**
    * Restarts the machines that the suspension stopped, if the account has credits. Throws
-   * `account_not_found`.
+   * `account_not_found`, and `write_conflict` if an administrator has removed the account.
    */
   resume(recorder: Recorder, accountId: number): Promise<AdminAccount> {
     return this.#setSuspended(recorder, accountId, null);
@@ -238,10 +238,17 @@ export class Administration {
     return row;
   }
 
+  /** By an administrator: a closing by the owner ends the keys as well. */
+  async #isRemoved({ id, removal_at }: AccountRow): Promise<boolean> {
+    return removal_at !== null && (await this.#deps.store.mainKeys(id)).length > 0;
+  }
+
   #setSuspended(recorder: Recorder, accountId: number, reason: string | null): Promise<AdminAccount> {
     const { store, changes, clock, reactivation, accountChanged } = this.#deps;
     return changes.run(recorder, async (change) => {
       const row = await this.#find(accountId);
+      // Its owner could then undo the removal by signing in.
+      if (reason === null && (await this.#isRemoved(row))) throw toBeRemoved();
       if (reason !== null && row.is_admin === 1)
         change.addAll(expectOtherAdministrator(accountId), lastAdministrator);
       change.expect(store.setSuspended(accountId, reason), accountNotFound);
@@ -259,6 +266,12 @@ export class Administration {
       return this.#present(await this.#shown(after));
     });
   }
+}
+
+function toBeRemoved(): AppError {
+  return new AppError('write_conflict', 'This account is to be removed', {
+    hint: 'Cancel the removal first: POST /api/admin/accounts/{id}/keep, or "Keep the account" in the console',
+  });
 }
 
 type Booking = Omit<Parameters<Transfer>[0], 'at'>;

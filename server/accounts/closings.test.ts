@@ -162,3 +162,23 @@ test('a removal that is undone leaves the suspension from before it, and its end
   await fixture.administration.resume(BACKGROUND, id);
   await principalOf(key);
 });
+
+test('the end of a suspension, or a later end of the account, does not undo a removal', async () => {
+  const { id } = await register('expelled');
+  const { api_key } = await administrator('the-rector');
+  const call = async () => by(await principalOf(api_key));
+  const expire = async (at: number) =>
+    fixture.changes.run(BACKGROUND, async (change) =>
+      fixture.accountChanges.apply(change, await call(), { id, expires_at: new Date(at).toISOString() }),
+    );
+  await expire(fixture.clock.now() + 1000);
+  fixture.clock.advance(1000);
+  await fixture.administration.expire();
+  await fixture.closings.remove(await call(), id, 'has left');
+  await assert.rejects(fixture.administration.resume(BACKGROUND, id), code('write_conflict'));
+  await expire(fixture.clock.now() + DAY_MS);
+  await assert.rejects(login('expelled'), code('account_suspended'));
+  await fixture.closings.keep(await call(), id);
+  await fixture.administration.resume(BACKGROUND, id);
+  await login('expelled');
+});

@@ -204,6 +204,7 @@ export const ConfirmEmailBody = namedObject('EmailConfirmationToken', {
 });
 
 export const ConfirmedEmail = namedObject('ConfirmedEmail', {
+  account_id: Type.Integer(),
   username: Type.String(),
   email: Type.String(),
 });
@@ -215,6 +216,7 @@ export const ResetPasswordBody = namedObject('PasswordReset', {
 });
 
 export const ResetPassword = namedObject('ResetPassword', {
+  account_id: Type.Integer(),
   username: Type.String(),
   sessions_ended: Type.Integer({ description: 'Number of sessions that the new password ended' }),
   keys_kept: Type.Integer({ description: 'Number of API keys and access keys that still work' }),
@@ -355,7 +357,7 @@ export const ADMIN_CHANGES = {
     }),
   ),
   must_change_password: Type.Optional(
-    Type.Boolean({ description: 'Whether the user must set a new password at the next log-in' }),
+    Type.Boolean({ description: 'Whether the user must set another password at the next log-in' }),
   ),
   expires_at: Type.Optional(
     Type.Union([Type.String({ maxLength: 40 }), Type.Null()], {

@@ -53,6 +53,25 @@ export class MailStore {
     };
   }
 
+  /** Refused if `most` of its kind went to the address since `since`, or `mostOfAccount` for the account. */
+  insertUpTo(
+    row: NewMailRow,
+    { most, mostOfAccount, since }: { most: number; mostOfAccount: number; since: number },
+  ): Statement {
+    return {
+      sql: `${INSERT} SELECT ?, ?, ?, ?, ?, ?, 'pending', ?, ?, ?
+        WHERE (SELECT count(*) FROM mails WHERE kind = ? AND recipient = ? AND created_at > ?) < ?
+          AND (SELECT count(*) FROM mails WHERE kind = ? AND account_id = ? AND created_at > ?) < ?`,
+      params: [
+        ...[row.mailId, row.accountId, row.kind, row.topic, row.recipient, row.sealed],
+        ...[row.at, row.at, row.expiresAt],
+        ...[row.kind, row.recipient, since, most],
+        ...[row.kind, row.accountId, since, mostOfAccount],
+      ],
+      expectChanges: 1,
+    };
+  }
+
   /**
    * To the confirmed address of the account, if it has one and wants mail about this; otherwise
    * does nothing. `about` without the commas around it.
@@ -138,6 +157,12 @@ export class MailStore {
   async countSince(kind: string, recipient: string, since: number): Promise<number> {
     const sql = 'SELECT count(*) AS count FROM mails WHERE kind = ? AND recipient = ? AND created_at > ?';
     return Number((await this.#reads.get<{ count: number }>(sql, kind, recipient, since))?.count ?? 0);
+  }
+
+  /** The same for an account, to all addresses. */
+  async countOfAccount(kind: string, accountId: number, since: number): Promise<number> {
+    const sql = 'SELECT count(*) AS count FROM mails WHERE kind = ? AND account_id = ? AND created_at > ?';
+    return Number((await this.#reads.get<{ count: number }>(sql, kind, accountId, since))?.count ?? 0);
   }
 
   /** Whether the account was sent a mail about this since then. */

@@ -24,6 +24,15 @@ export interface NewMail extends MailText {
   readonly lifeMs: number;
 }
 
+/** Maximum mails of a kind within a time. */
+export interface MailLimit {
+  /** To one address. */
+  readonly most: number;
+  /** For one account, to all addresses. */
+  readonly mostOfAccount: number;
+  readonly withinMs: number;
+}
+
 /** Subjects that an account may want mail about. */
 export type MailAbout = 'credits' | 'alarms';
 
@@ -63,10 +72,15 @@ export class Outbox {
     if (!this.isOn) throw mailNotSet();
   }
 
-  /** Mails of a kind to this address within the last `withinMs`. */
-  count(kind: string, to: string, withinMs: number): Promise<number> {
+  /** Whether mailUpTo() takes one more, unless others come first. */
+  async mayMail(
+    { kind, to, accountId }: Pick<NewMail, 'kind' | 'to' | 'accountId'>,
+    { most, mostOfAccount, withinMs }: MailLimit,
+  ): Promise<boolean> {
     const { mailStore, clock } = this.#deps;
-    return mailStore.countSince(kind, to, clock.now() - withinMs);
+    const since = clock.now() - withinMs;
+    if ((await mailStore.countSince(kind, to, since)) >= most) return false;
+    return (await mailStore.countOfAccount(kind, accountId, since)) < mostOfAccount;
   }
 
   /** Reports that a commit with mail is stored, so that it is sent at once. */
@@ -75,14 +89,21 @@ export class Outbox {
   }
 
   /** Adds a mail to a commit. */
-  mail({ accountId, kind, to, lifeMs, subject, text }: NewMail): Statement[] {
-    const { mailStore, clock, isOn } = this.#deps;
-    if (!isOn) return [];
-    const at = clock.now();
+  mail(mail: NewMail): Statement[] {
+    const { mailStore, isOn } = this.#deps;
+    return isOn ? [mailStore.insert(this.#rowOf(mail))] : [];
+  }
+
+  /** The same, up to a limit: beyond, the commit is refused. */
+  mailUpTo(mail: NewMail, { withinMs, ...limit }: MailLimit): Statement {
+    const { mailStore, clock } = this.#deps;
+    return mailStore.insertUpTo(this.#rowOf(mail), { ...limit, since: clock.now() - withinMs });
+  }
+
+  #rowOf({ accountId, kind, to, lifeMs, subject, text }: NewMail) {
+    const at = this.#deps.clock.now();
     const own = this.#sealed({ subject, text });
-    return [
-      mailStore.insert({ ...own, accountId, kind, topic: '', recipient: to, at, expiresAt: at + lifeMs }),
-    ];
+    return { ...own, accountId, kind, topic: '', recipient: to, at, expiresAt: at + lifeMs };
   }
 
   /**

@@ -231,7 +231,7 @@ describe('a reset link', () => {
     const token = tokenOf(made);
     await client.refused(400, 'invalid_request', reset(token, 'short'));
     const answer = await client.call(...reset(token));
-    assert.deepEqual(answer.body, { username, sessions_ended: 1, keys_kept: 1 });
+    assert.deepEqual(answer.body, { account_id: id, username, sessions_ended: 1, keys_kept: 1 });
     assert.equal(answer.headers.get('set-cookie'), null);
     await client.refused(401, 'invalid_session', ['/api/account', { headers }]);
     assert.equal((await login('correct horse battery')).status, 401);

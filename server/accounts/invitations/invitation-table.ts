@@ -37,6 +37,19 @@ export function readInvitationTable(csv: string): TableRow[] {
   return rows;
 }
 
+/** What a row says about its invitation. */
+export function wantedOf({ fields }: TableRow) {
+  const { credits, spend_cap: cap, ...texts } = fields;
+  return {
+    ...texts,
+    ...(credits !== undefined && { credits: decimal(credits) }),
+    ...(cap !== undefined && { spend_cap: decimal(cap) }),
+  };
+}
+
+/** NaN for any other notation: nobody writes 0x10 for 16 credits. */
+const decimal = (text: string) => (/^\d+(?:\.\d+)?$/.test(text) ? Number(text) : Number.NaN);
+
 /** Problems by line, in the order of the table. */
 export function refusal(problems: readonly FieldProblem[]): AppError {
   const more = problems.length - MOST_NAMED;

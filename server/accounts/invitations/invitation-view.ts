@@ -7,7 +7,9 @@ import type { InvitationRow } from './invitations-store.ts';
 export function stateOf(row: InvitationRow, now: number): Invitation['state'] {
   if (row.revoked_at !== null) return 'revoked';
   if (row.uses >= row.max_uses) return 'used';
-  return row.expires_at > now ? 'open' : 'expired';
+  // An account that has ended already is of no use.
+  const end = Math.min(row.expires_at, row.account_expires_at ?? Number.POSITIVE_INFINITY);
+  return end > now ? 'open' : 'expired';
 }
 
 export function describe(row: InvitationRow, now: number): Invitation {

@@ -80,12 +80,12 @@ export class InvitationStore {
     };
   }
 
-  /** Counts a use. Refused if no use is left, or if it has expired or was revoked. */
-  use(id: string, now: number): Statement {
+  /** Counts a use. Refused if no use is left, or if the link has expired or was revoked or replaced. */
+  use(tokenHash: string, now: number): Statement {
     return {
       sql: `UPDATE invitations SET uses = uses + 1
-        WHERE id = ? AND uses < max_uses AND expires_at > ? AND revoked_at IS NULL`,
-      params: [id, now],
+        WHERE token_hash = ? AND uses < max_uses AND expires_at > ? AND revoked_at IS NULL`,
+      params: [tokenHash, now],
       expectChanges: 1,
     };
   }

@@ -107,6 +107,30 @@ test('its end, a revocation and another host end a link, all alike; a refusal le
   await cloud.join(new URL(url ?? '').hash.slice('#token='.length), 'ben', { hosts: ['any.example'] });
 });
 
+test('a link that is replaced or whose account ends before it is used makes none', async (t) => {
+  const cloud = await open();
+  t.after(() => cloud.close());
+  const { id, token } = await cloud.invite({ email: 'ada@exmaple.org' });
+  const hash = cloud.passwords.hash.bind(cloud.passwords);
+  let url: string | null = null;
+  // Joining was begun with the old link.
+  const hashing = t.mock.method(cloud.passwords, 'hash', async (...how: Parameters<typeof hash>) => {
+    url = (await cloud.invitations.renew(cloud.call(), id, { email: 'ada@example.org' })).url;
+    return hash(...how);
+  });
+  await assert.rejects(cloud.join(token), code('invalid_link'));
+  hashing.mock.restore();
+  const account = await cloud.join(new URL(url ?? '').hash.slice('#token='.length));
+  assert.equal(account.email, 'ada@example.org');
+
+  const at = new Date(cloud.clock.now() + 60_000).toISOString();
+  const short = await cloud.invite({ account_expires_at: at });
+  cloud.clock.advance(60_000);
+  await assert.rejects(cloud.join(short.token, 'ben'), code('invalid_link'));
+  const listed = await Array.fromAsync(cloud.invitations.list({ afterId: '', limit: 10 }));
+  assert.equal(listed.find((one) => one.id === short.id)?.state, 'expired');
+});
+
 test('what is promised is there: the name, the address, the plan, and the time', async (t) => {
   const cloud = await open();
   t.after(() => cloud.close());
@@ -183,7 +207,9 @@ test('a table with one wrong row invites nobody, and says which line', async (t)
   );
   assert.match(await wrong(`${good}chief,x@example.org\n`), /^csv line 3, username: is taken$/);
   assert.match(await wrong('username,plan\nada,gold\n'), /^csv line 2, plan: is unknown: gold$/);
-  assert.match(await wrong('username,credits\nada,lots\n'), /^csv line 2, credits: must be a number/);
+  for (const credits of ['lots', '0x10', '1e3', '-1', '+1', '.5', 'Infinity', '1 000'])
+    assert.match(await wrong(`username,credits\nada,${credits}\n`), /^csv line 2, credits: must be a number/);
+  assert.match(await wrong('username;spend_cap\nada;1,5\n'), /^csv line 2, spend_cap: must be a number/);
   assert.match(await wrong('username,account_expires_at\nada,soon\n'), /^csv line 2, account_expires_at: /);
   assert.match(await wrong('username,password\nada,secret\n'), /^csv line 1, password: is not a column/);
   assert.match(await wrong(`${good}ben\n`), /^csv: cannot be read: .* line 3/);

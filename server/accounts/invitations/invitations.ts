@@ -28,7 +28,7 @@ import {
   type RenewalBody,
   type ShownInvitation,
 } from './invitation-schema.ts';
-import { atLine, readInvitationTable, refusal, type TableRow } from './invitation-table.ts';
+import { atLine, readInvitationTable, refusal, wantedOf } from './invitation-table.ts';
 import {
   cannotRenew,
   capMicroOf,
@@ -258,7 +258,9 @@ export class Invitations {
     const email = row.email ?? joining.email;
     if (username === undefined) throw invalidField('username', 'is required');
     if (email === undefined) throw invalidField('email', 'is required');
-    const precede = (change: Change) => change.expect(invitationStore.use(row.id, clock.now()), invalidLink);
+    // Hashing the password takes time, in which the link may have been replaced.
+    const used = () => invitationStore.use(hashSecret(joining.token), clock.now());
+    const precede = (change: Change) => change.expect(used(), invalidLink);
     const invited = {
       id: row.id,
       plan: row.plan,
@@ -389,12 +391,3 @@ const HOUR_MS = 3_600_000;
 const JOINING = 'registration';
 const FREE = 'free';
 const NEEDED = 'is required to mail the invitation';
-
-function wantedOf({ fields }: TableRow): Wanted {
-  const { credits, spend_cap: cap, ...texts } = fields;
-  return {
-    ...texts,
-    ...(credits !== undefined && { credits: Number(credits) }),
-    ...(cap !== undefined && { spend_cap: Number(cap) }),
-  };
-}

@@ -98,7 +98,7 @@ export class ResetLinkStore {
   }
 }
 
-/** Setting a password in another way deletes the links for setting it. */
+/** Another password, address or right deletes the links for setting a password: others may have them. */
 export function deleteResetLinks(accountId: number): Statement {
   return {
     sql: "DELETE FROM setup_links WHERE account_id = ? AND purpose = 'password'",

@@ -65,7 +65,8 @@ test('an address is confirmed by the link that went there, once and at the host 
   assert.equal((await cloud.accounts.profile(ada)).email_confirmed, false);
   const token = await tokenFor('ada@example.org');
   await assert.rejects(confirm(token, ['evil.example']), code('invalid_link'));
-  assert.deepEqual(await confirm(token), { username: 'ada', email: 'ada@example.org' });
+  const own = { account_id: ada.accountId, username: 'ada', email: 'ada@example.org' };
+  assert.deepEqual(await confirm(token), own);
   assert.equal((await cloud.accounts.profile(ada)).email_confirmed, true);
   await assert.rejects(confirm(token), code('invalid_link'));
   const change = { email: 'ada2@example.org', currentPassword: 'correct horse', address: ADDRESS };
@@ -116,6 +117,40 @@ test('three mails an hour go to one address', async () => {
   assert.equal(server.received.length, 3);
   cloud.clock.advance(HOUR_MS + 1);
   assert.notEqual(await reset('eve@example.org'), '');
+});
+
+test('three confirmations an hour go to one address, also of many requests and accounts at once', async () => {
+  const [one, other] = [
+    await newPrincipal(cloud.accounts, 'hasty'),
+    await newPrincipal(cloud.accounts, 'rash'),
+  ];
+  const email = 'victim@example.org';
+  const change = { email, currentPassword: 'correct horse', address: ADDRESS };
+  await Promise.all([one, other].map((each) => cloud.accounts.update(by(each), change)));
+  await cloud.mail.queue.whenIdle();
+  const asked = Array.from({ length: 20 }, (_, i) =>
+    cloud.mailedLinks.requestConfirmation(by(i % 2 === 0 ? one : other)),
+  );
+  const refused = (await Promise.allSettled(asked)).flatMap((result) =>
+    result.status === 'rejected' ? [result.reason] : [],
+  );
+  assert.equal(refused.length, 19);
+  assert.ok(refused.every(code('rate_limited')));
+  await cloud.mail.queue.whenIdle();
+  assert.equal(server.received.filter(({ to }) => to.includes(email)).length, 3);
+  assert.notEqual((await confirm(await tokenFor(email))).account_id, undefined, 'the newest works');
+});
+
+test('an account has ten confirmations an hour mailed, whatever addresses it names', async () => {
+  const spammer = await newPrincipal(cloud.accounts, 'spammer');
+  const name = (email: string) =>
+    cloud.accounts.update(by(spammer), { email, currentPassword: 'correct horse', address: ADDRESS });
+  for (let i = 0; i < 14; i++) assert.equal((await name(`stranger-${i}@example.org`)).email_confirmed, false);
+  await cloud.mail.queue.whenIdle();
+  assert.equal(server.received.filter(({ subject }) => subject.startsWith('Confirm')).length, 10);
+  await assert.rejects(cloud.mailedLinks.requestConfirmation(by(spammer)), code('rate_limited'));
+  cloud.clock.advance(HOUR_MS + 1);
+  await cloud.mailedLinks.requestConfirmation(by(spammer));
 });
 
 test('who confirms an address gets it from an account that only named it', async () => {

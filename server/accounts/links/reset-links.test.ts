@@ -4,10 +4,12 @@ import { OPERATOR, type Principal } from '../../calls/principal.ts';
 import { BACKGROUND } from '../../metadata/change.ts';
 import { isAppError } from '../../platform/errors.ts';
 import { by, newPrincipal, openAccountFixture, shown } from '../../testing/account-fixture.ts';
+import type { WantedChange } from '../account-changes.ts';
 
 const ADDRESS = '192.0.2.7';
 const HOSTS = ['127.0.0.1'];
 const OLD = 'correct horse';
+const MOVED = { currentPassword: OLD, address: ADDRESS };
 const NEW = 'another battery';
 const code = (expected: string) => (error: unknown) => isAppError(error) && error.code === expected;
 
@@ -42,7 +44,7 @@ test('a link sets the password once, ends the sessions and keeps the keys', asyn
   assert.equal(stored.length, 1);
   assert.doesNotMatch(JSON.stringify(stored), new RegExp(token));
   await assert.rejects(cloud.use(token, 'short'), code('invalid_request'));
-  const kept = { username: 'ada', sessions_ended: 1, keys_kept: 2 };
+  const kept = { account_id: cloud.ada.accountId, username: 'ada', sessions_ended: 1, keys_kept: 2 };
   assert.deepEqual(await cloud.use(token), kept);
   await assert.rejects(cloud.use(token, 'a third one'), code('invalid_link'));
   await assert.rejects(
@@ -97,6 +99,31 @@ test('an hour, a newer link, another password and the end of the account end it,
   await assert.rejects(closed, (error) => code('account_inactive')(error) && /closed/.test(String(error)));
   await cloud.login(NEW);
   await cloud.use(await cloud.tokenFor(accountId));
+});
+
+test('another address or other rights end it', async (t) => {
+  const cloud = await open();
+  t.after(() => cloud.close());
+  const { accountId } = cloud.ada;
+  const change = (wanted: WantedChange, principal: Principal = cloud.chief) =>
+    cloud.changes.run(BACKGROUND, (made) =>
+      cloud.accountChanges.apply(made, by(principal), { ...wanted, id: accountId }),
+    );
+  const moves: readonly (() => Promise<unknown>)[] = [
+    () => cloud.accounts.update(by(cloud.ada), { ...MOVED, email: 'moved@example.org' }),
+    () => change({ email: 'again@example.org' }),
+    // Who has it could open the account of an administrator, which none may.
+    () => change({ is_admin: true }),
+  ];
+  for (const move of moves) {
+    const token = await cloud.tokenFor(accountId, cloud.chief);
+    await move();
+    await assert.rejects(cloud.use(token), code('invalid_link'), String(move));
+  }
+  await change({ is_admin: false });
+  const token = await cloud.tokenFor(accountId);
+  await change({ email: 'AGAIN@example.org', must_change_password: true }, OPERATOR);
+  assert.equal((await cloud.use(token)).account_id, accountId, 'the same address in capitals ends none');
 });
 
 test('an account that is suspended or removed is not let in', async (t) => {

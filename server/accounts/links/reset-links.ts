@@ -9,7 +9,13 @@ import { type Clock, formatTime } from '../../platform/clock.ts';
 import { AppError } from '../../platform/errors.ts';
 import { randomSecret } from '../../platform/ids.ts';
 import type { Announce } from '../../resources/row-change.ts';
-import { accountNotFound, accountSuspended, assertMayOpen, changedByOthers } from '../account-errors.ts';
+import {
+  accountNotFound,
+  accountSuspended,
+  assertMayOpen,
+  changedByOthers,
+  samePassword,
+} from '../account-errors.ts';
 import { assertAccountFields, foldEmail, foldUsername } from '../account-fields.ts';
 import { nameOf } from '../account-view.ts';
 import { hashSecret } from '../keys/api-key-text.ts';
@@ -118,6 +124,9 @@ export class ResetLinks {
     if (row === undefined) throw invalidLink();
     if (row.is_active === 0) throw accountSuspended(row.suspended_reason);
     assertAccountFields({ password });
+    const mustDiffer = row.must_change === 1 && row.password_hash !== '';
+    if (mustDiffer && (await passwords.verify(password, row.password_hash, { address })))
+      throw samePassword();
     const becomes = await passwords.hash(password, { address, isAdmin: row.is_admin === 1 });
     return changes.run(recorder, async (change) => {
       change.expect(resetLinkStore.use(tokenHash, clock.now()), invalidLink);
@@ -141,7 +150,7 @@ export class ResetLinks {
       this.#forgive(row, address);
       log(facts, 'a password was set with a reset link');
     });
-    return { username, sessions_ended: ended.length, keys_kept: keys };
+    return { account_id: id, username, sessions_ended: ended.length, keys_kept: keys };
   }
 
   /** A forgotten password was tried a few times: the new one need not wait for those failures. */
