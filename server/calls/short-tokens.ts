@@ -66,9 +66,12 @@ export class ShortTokens {
     return this.#tries([{ ...this.#store.delete(name), expectChanges: 1 }]);
   }
 
-  /** Changes its content. False: it is no longer `was`. */
-  change(name: ShortTokenName, content: { was: string; becomes: string }): Promise<boolean> {
-    return this.#tries([{ ...this.#store.setContent(name, content), expectChanges: 1 }]);
+  /** Changes its content, with `also` in the same commit. False: it is no longer `was`. */
+  change(
+    name: ShortTokenName,
+    { also = [], ...content }: { was: string; becomes: string; also?: readonly Statement[] },
+  ): Promise<boolean> {
+    return this.#tries([{ ...this.#store.setContent(name, content), expectChanges: 1 }, ...also]);
   }
 
   /** Deletes expired tokens. */

@@ -1,5 +1,6 @@
 /** The audit log: who did what, stored with the effect, shown to the owner, and never with a secret. */
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 import { after, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CheckedClient } from '../harness/checked-client.ts';
@@ -113,6 +114,59 @@ describe('an entry', () => {
     assert.deepEqual(detail, { amount: 2, reason: 'prize' });
     const made = await admin.expect(201, '/api/admin/invitations', { json: { label: 'class 7b' } });
     assert.equal((await entryOf(admin, 'adminCreateInvitation')).target, made.id);
+  });
+
+  test('of what somebody without a key does to an account by a link or a code is seen by its owner', async () => {
+    const { id, api_key } = await anyone.register();
+    const owner = anyone.as(api_key);
+    const { url } = await admin.expect(201, `/api/admin/accounts/${id}/reset-link`, { method: 'POST' });
+    const reset = { token: url.split('#token=')[1], password: 'another battery' };
+    await anyone.expect(200, '/api/reset-password', { json: reset });
+    assert.deepEqual((await entryOf(owner, 'resetPassword')).account_id, id);
+
+    const verifier = 'v'.repeat(43);
+    const redirect_uri = 'http://127.0.0.1:4711/callback';
+    const wanted = { name: 'a laptop', scopes: ['storage:read'] };
+    const challenge = createHash('sha256').update(verifier).digest('base64url');
+    const approval = { ...wanted, redirect_uri, code_challenge: challenge, code_challenge_method: 'S256' };
+    const { code } = await owner.expect(201, '/api/login/approvals', { json: approval });
+    const exchange = { code, code_verifier: verifier, redirect_uri };
+    const byBrowser = await anyone.expect(201, '/api/login/key', { json: exchange });
+
+    const { device_code, user_code } = await anyone.expect(201, '/api/login/device', { json: wanted });
+    await owner.expect(200, '/api/login/device/decide', { json: { user_code, approve: true } });
+    assert.deepEqual((await entryOf(owner, 'decideDeviceLogin')).detail, { approve: true });
+    const byCode = await anyone.expect(201, '/api/login/device/key', { json: { device_code } });
+    for (const [action, key] of [
+      ['redeemLoginCode', byBrowser],
+      ['pollDeviceLogin', byCode],
+    ]) {
+      const { account_id, target, outcome } = await entryOf(owner, action);
+      assert.deepEqual([account_id, target, outcome], [id, key.id, 'done'], action);
+    }
+  });
+
+  test('of a secret is there again when its operation shows it again', async () => {
+    const owner = anyone.as((await anyone.register()).api_key);
+    const json = { name: 'shown again', scopes: ['storage:read'] };
+    const call = { json, headers: { prefer: 'respond-async' } };
+    const { operation_id: id } = await owner.expect(202, '/api/account/access-keys', call);
+    const { result } = await owner.expect(200, `/api/operations/${id}?wait=30`);
+    assert.match(result.secret_access_key, /^\w{40}$/);
+    await owner.expect(200, `/api/operations/${id}`);
+    const shown = await rowsOf(owner, '?action=getOperation');
+    assert.deepEqual(
+      shown.map(({ target, outcome }) => [target, outcome]),
+      [
+        [id, 'done'],
+        [id, 'done'],
+      ],
+      'stored before the answer, each time',
+    );
+    const bucket = { json: { name: 'no-secret' }, headers: { prefer: 'respond-async' } };
+    const { operation_id: other } = await owner.expect(202, '/api/buckets', bucket);
+    await owner.expect(200, `/api/operations/${other}?wait=30`);
+    assert.equal((await rowsOf(owner, '?action=getOperation')).length, 2, 'nor of one without a secret');
   });
 
   test('of what a right is lacking for', async () => {

@@ -40,6 +40,15 @@ test('a mail is sent by the server of the settings', async () => {
   await admin.refused(400, 'invalid_request', ['/api/admin/mail/test', { json: { to: 'a,b@example.org' } }]);
 });
 
+test('who confirms an address without a key is seen in the log of the account', async () => {
+  const { id, username, api_key } = await admin.as(undefined).register();
+  const { text } = await server.mailTo(`${username}@example.org`);
+  const token = /#token=([\w-]+)/.exec(text)?.[1];
+  await admin.as(undefined).expect(200, '/api/confirm-email', { json: { token } });
+  const [entry] = await admin.as(api_key).expect(200, '/api/audit?action=confirmEmail');
+  assert.deepEqual([entry.account_id, entry.actor_id, entry.outcome], [id, null, 'done']);
+});
+
 test('while the server is down mail waits, also through a kill, and an alarm says so', async () => {
   await server.close();
   await admin.expect(201, '/api/admin/mail/test', { json: { to: 'ben@example.org' } });

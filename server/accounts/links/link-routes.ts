@@ -105,7 +105,7 @@ export function resetRoutes({ resetLinks }: Pick<LinkRoutesDeps, 'resetLinks'>):
       method: 'POST',
       path: '/api/reset-password',
       name: 'resetPassword',
-      audit: { target: 'answer.username' },
+      audit: { account: 'answer.account_id', target: 'answer.username' },
       tag: 'accounts',
       summary: 'Set a new password with a reset link',
       description:
@@ -184,7 +184,7 @@ function confirmationRoutes(mailedLinks: MailedLinks): Route[] {
       method: 'POST',
       path: '/api/confirm-email',
       name: 'confirmEmail',
-      audit: { target: 'answer.username' },
+      audit: { account: 'answer.account_id', target: 'answer.username' },
       tag: 'accounts',
       summary: 'Confirm an e-mail address with the link that was mailed there',
       description:

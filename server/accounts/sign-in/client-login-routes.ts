@@ -40,7 +40,7 @@ function browserRoutes(logins: ClientLogins): Route[] {
       method: 'POST',
       path: '/api/login/key',
       name: 'redeemLoginCode',
-      audit: { kind: 'sign-in', target: 'answer.id' },
+      audit: { kind: 'sign-in', account: 'answer.account_id', target: 'answer.id' },
       isRepeatable: true,
       tag: 'accounts',
       summary: 'Exchange the code of an approved log-in for an access key',
@@ -97,6 +97,7 @@ function deviceRoutes(logins: ClientLogins): Route[] {
       method: 'POST',
       path: '/api/login/device/decide',
       name: 'decideDeviceLogin',
+      audit: { detail: ['approve'] },
       isRepeatable: true,
       endsCredential: true,
       tag: 'accounts',
@@ -105,18 +106,16 @@ function deviceRoutes(logins: ClientLogins): Route[] {
       body: shapes.DecisionBody,
       responses: { 200: Empty },
       errors: ['login_code_not_found', 'password_required'],
-      handler: ({ principal, body }) =>
-        logins.decideDevice(principal, {
-          typed: body.user_code,
-          isApproved: body.approve,
-          expiresIn: body.expires_in,
-        }),
+      handler: (call) => {
+        const { user_code: typed, approve: isApproved, expires_in: expiresIn } = call.body;
+        return logins.decideDevice(call, { typed, isApproved, expiresIn });
+      },
     }),
     defineRoute({
       method: 'POST',
       path: '/api/login/device/key',
       name: 'pollDeviceLogin',
-      audit: { kind: 'sign-in', target: 'answer.id' },
+      audit: { kind: 'sign-in', account: 'answer.account_id', target: 'answer.id' },
       isRepeatable: true,
       tag: 'accounts',
       summary: 'Get the access key once the log-in is approved',

@@ -52,6 +52,7 @@ export const RedeemBody = namedObject('LoginCodeExchange', {
 
 export const IssuedKey = namedObject('LoginKey', {
   ...CreatedAccessKey.properties,
+  account_id: Type.Integer({ description: 'Id of the account' }),
   username: Type.String({ description: 'User name of the account' }),
 });
 export type IssuedKey = Static<typeof IssuedKey>;

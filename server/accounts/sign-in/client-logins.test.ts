@@ -6,7 +6,7 @@ import { ShortTokens } from '../../calls/short-tokens.ts';
 import { BACKGROUND } from '../../metadata/change.ts';
 import { type ErrorCode, isAppError } from '../../platform/errors.ts';
 import { randomSecret } from '../../platform/ids.ts';
-import { type AccountFixture, openAccountFixture, shown } from '../../testing/account-fixture.ts';
+import { type AccountFixture, by, openAccountFixture, shown } from '../../testing/account-fixture.ts';
 import { ClientLogins } from './client-logins.ts';
 import { POLL_INTERVAL_MS } from './device-logins.ts';
 
@@ -125,7 +125,7 @@ test('nobody grants more than they have', async () => {
   assert.ok((await logins.approve(limited, { ...ask, scopes: ['storage:read'] })).code);
   const device = await logins.beginDevice({ name: 'n', scopes: ALL, address: '192.0.2.1' });
   const decision = { typed: device.user_code, isApproved: true };
-  await assert.rejects(logins.decideDevice(limited, decision), refusedAs('scope_required'));
+  await assert.rejects(logins.decideDevice(by(limited), decision), refusedAs('scope_required'));
   assert.equal(
     (await logins.findDevice(principal, device.user_code)).name,
     'n',
@@ -150,14 +150,14 @@ test('guessing short codes slows the account down, and nobody else', async () =>
   await assert.rejects(guess(), refusedAs('rate_limited'));
   const decide = { typed: device.user_code, isApproved: true };
   await assert.rejects(
-    logins.decideDevice(eve.principal, decide),
+    logins.decideDevice(by(eve.principal), decide),
     refusedAs('rate_limited'),
     'even the right one',
   );
   assert.equal((await logins.findDevice(ada.principal, device.user_code)).address, '192.0.2.1');
-  await logins.decideDevice(ada.principal, { ...decide, expiresIn: 60 });
+  await logins.decideDevice(by(ada.principal), { ...decide, expiresIn: 60 });
   fixture.clock.advance(1000);
-  await assert.rejects(logins.decideDevice(eve.principal, decide), refusedAs('login_code_not_found'));
+  await assert.rejects(logins.decideDevice(by(eve.principal), decide), refusedAs('login_code_not_found'));
   fixture.clock.advance(POLL_INTERVAL_MS);
   const key = await logins.redeemDevice(recorder(), device.device_code);
   assert.equal(key.username, ada.principal.username);
@@ -176,7 +176,7 @@ test('a session approves only 15 minutes after its password, and refuses at any 
   await assert.rejects(approved(principal), refusedAs('password_required'));
   const device = await logins.beginDevice({ name: 'CLI', scopes: ALL, address: '192.0.2.1' });
   const decide = (isApproved: boolean) =>
-    logins.decideDevice(principal, { typed: device.user_code, isApproved });
+    logins.decideDevice(by(principal), { typed: device.user_code, isApproved });
   await assert.rejects(decide(true), refusedAs('password_required'));
   assert.deepEqual(await decide(false), {});
 });

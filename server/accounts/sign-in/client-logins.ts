@@ -4,7 +4,7 @@
  * program its own access key.
  */
 import { createHash, timingSafeEqual } from 'node:crypto';
-import type { Principal, Scope } from '../../calls/principal.ts';
+import type { Call, Principal, Scope } from '../../calls/principal.ts';
 import type { ShortTokens } from '../../calls/short-tokens.ts';
 import type { Recorder } from '../../metadata/change.ts';
 import { type Clock, formatTime } from '../../platform/clock.ts';
@@ -154,7 +154,7 @@ export class ClientLogins {
    * `findDevice`, and with `scope_required`, `password_required`.
    */
   async decideDevice(
-    principal: Principal,
+    { principal, record }: Call,
     { typed, isApproved, expiresIn }: { typed: string; isApproved: boolean; expiresIn?: number | undefined },
   ): Promise<Record<string, never>> {
     this.#assertMayGuess(principal);
@@ -164,7 +164,8 @@ export class ClientLogins {
     if (isApproved) await this.#deps.checks.assertFresh(principal);
     const decision = isApproved ? this.#grantOf(principal, { name, scopes, expiresIn }) : 'refused';
     // A concurrent request may have decided.
-    if (!(await this.#devices.decide(typed, decision))) throw this.#wrongGuess(principal);
+    const isDecided = await this.#devices.decide(typed, decision, record({}));
+    if (!isDecided) throw this.#wrongGuess(principal);
     return {};
   }
 
@@ -188,9 +189,12 @@ export class ClientLogins {
     if (!(await authenticator.isCurrent(principal))) {
       throw invalidGrant('The session that approved this log-in has ended');
     }
+    // The log names the account of the key.
+    const whose = { account_id: principal.accountId, username: principal.username };
+    const record: Recorder['record'] = (made) => recorder.record(Object.assign({}, made, whose));
     const limits = principal.bucketLimits?.map(({ bucket, prefix }) => ({ name: bucket, prefix }));
     const key = await accessKeys.issue(
-      { principal, record: recorder.record },
+      { principal, record },
       {
         name,
         scopes: [...scopes],
@@ -198,7 +202,7 @@ export class ClientLogins {
         ...(expiresIn !== undefined && { expires_in: expiresIn }),
       },
     );
-    return { ...key, username: principal.username };
+    return { ...key, ...whose };
   }
 
   /** Per account, because guesses may come from many addresses; edges.ts limits each address. */

@@ -5,6 +5,7 @@
  */
 import type { Scope } from '../../calls/principal.ts';
 import type { Room, ShortTokens } from '../../calls/short-tokens.ts';
+import type { Statement } from '../../metadata/metadata.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { AppError } from '../../platform/errors.ts';
 import { sourceOf } from '../../platform/host/caller-networks.ts';
@@ -95,15 +96,19 @@ export class DeviceLogins<Grant> {
     return (await this.#undecided(typed))?.login;
   }
 
-  /** Decides once; false: no undecided login has this code. */
-  async decide(typed: string, decision: 'refused' | Grant): Promise<boolean> {
+  /** Decides once, with `also` in the same commit; false: no undecided login has this code. */
+  async decide(
+    typed: string,
+    decision: 'refused' | Grant,
+    also: readonly Statement[] = [],
+  ): Promise<boolean> {
     const found = await this.#undecided(typed);
     if (found === undefined) return false;
     const { hash, text } = found;
     const decided: Content<Grant> = { ...JSON.parse(text), decision };
     return this.#deps.tokens.change(
       { kind: 'device', hash },
-      { was: text, becomes: JSON.stringify(decided) },
+      { was: text, becomes: JSON.stringify(decided), also },
     );
   }
 

@@ -147,6 +147,12 @@ export function operationRoutes({ operations, routesOf, passwords }: OperationRo
     if (isSecret && principal.via === 'session') await passwords?.assertFresh(principal);
     return presentOperation(operation, requestId);
   };
+  // It is shown again, perhaps to another credential of the account. present() asks for the password.
+  const audit = {
+    kind: 'secret',
+    target: 'params.id',
+    hasEntry: (_: Principal, answer: unknown) => showsSecretOf(answer, secret),
+  } as const;
   return [
     defineRoute({
       method: 'GET',
@@ -172,6 +178,8 @@ export function operationRoutes({ operations, routesOf, passwords }: OperationRo
       method: 'GET',
       path: '/api/operations/{id}',
       name: 'getOperation',
+      audit,
+      oldSession: 'new',
       tag: 'system',
       summary: 'Show the state and outcome of a call sent with Prefer: respond-async',
       description:
@@ -190,6 +198,8 @@ export function operationRoutes({ operations, routesOf, passwords }: OperationRo
       method: 'POST',
       path: '/api/operations/{id}/cancel',
       name: 'cancelOperation',
+      audit: 'secret',
+      oldSession: 'new',
       tag: 'system',
       summary: 'Cancel a call sent with Prefer: respond-async',
       description:
@@ -207,6 +217,12 @@ export function operationRoutes({ operations, routesOf, passwords }: OperationRo
       },
     }),
   ];
+}
+
+/** Whether this operation, as it is shown, contains the secret of its call. */
+function showsSecretOf(answer: unknown, secret: ReadonlySet<string> | undefined): boolean {
+  const { name, result } = answer as ReturnType<typeof presentOperation>;
+  return result !== null && secret?.has(name) === true;
 }
 
 function patience({ raw }: FastifyReply, seconds = 0): Wait {
