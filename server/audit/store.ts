@@ -70,9 +70,10 @@ export class AuditStore {
       sql: `INSERT INTO audit_rows (at, account_id, actor_id, actor, via, credential, address, agent, action,
               target, outcome, status, code, request_id, detail, times)
             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      // biome-ignore format: a list in the order of the columns
       params: [
-        ...[at, accountId, actorId, actor, via, credential, address, agent, action],
-        ...[target, outcome, status, code, requestId, detail, times],
+        at, accountId, actorId, actor, via, credential, address, agent, action,
+        target, outcome, status, code, requestId, detail, times,
       ],
     };
   }

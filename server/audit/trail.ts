@@ -121,8 +121,10 @@ export class Trail implements AuditTrail {
     const now = this.#deps.clock.monotonic();
     const known = this.#budgets.get(sender) ?? { left: burst, at: now };
     const left = Math.min(burst, known.left + ((now - known.at) * perMinute) / MINUTE_MS);
+    known.left = left < 1 ? left : left - 1;
+    known.at = now;
     this.#budgets.delete(sender);
-    this.#budgets.set(sender, { left: left < 1 ? left : left - 1, at: now });
+    this.#budgets.set(sender, known);
     if (this.#budgets.size > MAX_SENDERS) {
       const oldest = this.#budgets.keys().find((name) => name !== 'strangers');
       if (oldest !== undefined) this.#budgets.delete(oldest);

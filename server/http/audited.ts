@@ -9,7 +9,7 @@ import type {
 } from '../calls/audit.ts';
 import type { Recorder } from '../metadata/change.ts';
 import { type AppError, ERRORS } from '../platform/errors.ts';
-import { type Given, givenBy, MAX_TARGET } from './exchange.ts';
+import { entryOf, type Given } from './exchange.ts';
 import type { Route } from './route.ts';
 
 export interface Rule extends AuditRule {
@@ -100,23 +100,19 @@ export class AuditedCall {
     const { kind, target, account } = this.#rule;
     const { params, body } = this.#request;
     const from = { params, body, answer };
-    const given = givenBy(this.#request);
-    const named = target === undefined ? defaultTarget(this.#rule, from) : memberOf(from, target);
-    const whose = account === undefined ? undefined : Number(memberOf(from, account));
-    const accountId =
-      whose !== undefined && Number.isSafeInteger(whose) && whose > 0 ? whose : given.accountId;
-    const isSignIn = kind === 'sign-in' && given.actorId === 0;
-    return {
-      ...given,
-      accountId,
-      // The response names the account that signed in.
-      ...(isSignIn ? { actorId: accountId, actor: textOf(from, 'answer.username') } : {}),
-      action: this.#route.name,
-      target: String(named ?? '').slice(0, MAX_TARGET),
-      outcome,
-      status,
-      detail: detailOf(this.#rule, body),
-    };
+    const named = String(
+      (target === undefined ? defaultTarget(this.#rule, from) : memberOf(from, target)) ?? '',
+    );
+    const entry = entryOf(this.#request, { action: this.#route.name, outcome, status, target: named });
+    entry.detail = detailOf(this.#rule, body);
+    const whose = account === undefined ? 0 : Number(memberOf(from, account));
+    if (Number.isSafeInteger(whose) && whose > 0) entry.accountId = whose;
+    // The response names the account that signed in.
+    if (kind === 'sign-in' && entry.actorId === 0) {
+      entry.actorId = entry.accountId;
+      entry.actor = textOf(from, 'answer.username');
+    }
+    return entry;
   }
 }
 
@@ -126,9 +122,12 @@ interface From {
   readonly answer: unknown;
 }
 
-function memberOf(from: From, path: AuditMember): unknown {
+function memberOf(from: From, path: AuditMember): string | number | undefined {
   const [part, name = ''] = path.split('.') as [keyof From, string];
-  const value = from[part];
+  return textIn(from[part], name);
+}
+
+function textIn(value: unknown, name: string): string | number | undefined {
   if (typeof value !== 'object' || value === null) return undefined;
   const member = (value as Record<string, unknown>)[name];
   return typeof member === 'string' || typeof member === 'number' ? member : undefined;
@@ -139,11 +138,11 @@ function textOf(from: From, path: AuditMember): string {
 }
 
 function defaultTarget({ params }: Rule, from: From): unknown {
-  if (params.length > 0) return params.map((name) => textOf(from, `params.${name}`)).join('/');
+  if (params.length > 0) return params.map((name) => textIn(from.params, name) ?? '').join('/');
   const { answer } = from;
   if (typeof answer !== 'object' || answer === null) return '';
   const first = Object.keys(answer)[0] ?? '';
-  return /^(?:id|name|[a-z]+_id)$/.test(first) ? memberOf(from, `answer.${first}`) : '';
+  return /^(?:id|name|[a-z]+_id)$/.test(first) ? textIn(answer, first) : '';
 }
 
 /** The logged members of the body, as JSON; for other changes, only their names. */
@@ -153,7 +152,8 @@ function detailOf({ detail = [], changed }: Rule, body: unknown): string {
   const kept: Record<string, unknown> = {};
   for (const name of detail) if (name in given) kept[name] = given[name];
   if (changed !== null) kept.changed = changed.filter((name) => name in given);
-  const text = Object.keys(kept).length === 0 ? '' : JSON.stringify(kept);
+  const text = JSON.stringify(kept);
+  if (text === '{}') return '';
   return Buffer.byteLength(text) <= MAX_DETAIL_BYTES ? text : '{"too_long":true}';
 }
 
@@ -170,7 +170,7 @@ export function noteTurnedAway(
   const status = ERRORS[error.code].http;
   const isRefusal = status === 403 || (status === 401 && error.code !== 'missing_api_key');
   if (!isRefusal) return;
-  trail?.note({ ...givenBy(exchange), action, outcome: 'refused', status, code: error.code });
+  trail?.note(entryOf(exchange, { action, outcome: 'refused', status, code: error.code }));
 }
 
 interface TurnedAway {
@@ -187,5 +187,5 @@ interface Opened {
 export function noteOpened(trail: AuditTrail | undefined, exchange: Given, { route, params }: Opened): void {
   if (route.opens !== true) return;
   const target = Object.values(params).join('/');
-  trail?.note({ ...givenBy(exchange), action: route.name, target, outcome: 'done', status: 101 });
+  trail?.note(entryOf(exchange, { action: route.name, target, outcome: 'done', status: 101 }));
 }

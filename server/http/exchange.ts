@@ -219,13 +219,19 @@ export class Door {
 
 const MAX_AGENT = 200;
 /** Maximum characters of an entry's target. */
-export const MAX_TARGET = 300;
+const MAX_TARGET = 300;
 
 /** Data from a request for its audit log entry. */
 export type Given = Pick<Exchange, 'principal' | 'address' | 'id' | 'raw'>;
 
-/** Members of the audit entry that every request has. */
-export function givenBy({ principal, address, id, raw }: Given) {
+/** The end of a request, for its audit log entry. Default: no target, and no error. */
+type Ended = Pick<AuditEntry, 'action' | 'outcome' | 'status'> & Partial<Pick<AuditEntry, 'target' | 'code'>>;
+
+/** The audit entry of a request, of the caller's own account; one object, since each change makes one. */
+export function entryOf(
+  { principal, address, id, raw }: Given,
+  { action, outcome, status, target = '', code = '' }: Ended,
+): { -readonly [Name in keyof AuditEntry]: AuditEntry[Name] } {
   const { accountId, username, via } = principal;
   return {
     accountId,
@@ -235,23 +241,24 @@ export function givenBy({ principal, address, id, raw }: Given) {
     credential: credentialOf(principal) ?? '',
     address,
     agent: String(raw.headers['user-agent'] ?? '').slice(0, MAX_AGENT),
+    action,
+    target: target.slice(0, MAX_TARGET),
+    outcome,
+    status,
+    code,
     requestId: id,
-    target: '',
     detail: '',
-    code: '',
   };
 }
 
 /** Audit entries of a request about objects, with the name of the operation. */
 export function dataAudit(trail: AuditTrail, request: Given, action: () => string): DataAudit {
-  const entry = ({ accountId, bucket, name }: DataTarget, status: number): AuditEntry => ({
-    ...givenBy(request),
-    accountId,
-    action: action(),
-    target: `${bucket}/${name}`.slice(0, MAX_TARGET),
-    outcome: 'done',
-    status,
-  });
+  const entry = ({ accountId, bucket, name }: DataTarget, status: number): AuditEntry => {
+    const target = `${bucket}/${name}`;
+    const made = entryOf(request, { action: action(), outcome: 'done', status, target });
+    made.accountId = accountId;
+    return made;
+  };
   return {
     wrote: (target) => trail.statements(entry(target, 200), 'data'),
     read: (target) => trail.note(entry(target, 200), 'data'),

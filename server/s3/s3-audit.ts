@@ -2,7 +2,7 @@
 import type { S3Error } from '../../libs/s3-wire/index.ts';
 import type { AuditEntry, AuditTrail } from '../calls/audit.ts';
 import { isTold } from '../http/audited.ts';
-import { type Exchange, givenBy } from '../http/exchange.ts';
+import { type Exchange, entryOf } from '../http/exchange.ts';
 import { toS3Error } from './domain-errors.ts';
 import type { S3Call, S3Operation } from './s3-call.ts';
 
@@ -24,15 +24,12 @@ export function audited(
 ): S3Operation['run'] {
   if (trail === undefined) return run;
   return async (call: S3Call) => {
-    const { accountId } = call.principal;
     const target = call.what.target.bucket ?? '';
-    const entry = (end: End) => ({
-      ...givenBy(exchange),
-      accountId,
-      action: exchange.routeName,
-      target,
-      ...end,
-    });
+    const entry = ({ outcome, status, code }: End): AuditEntry => {
+      const made = entryOf(exchange, { action: exchange.routeName, outcome, status, code, target });
+      made.accountId = call.principal.accountId;
+      return made;
+    };
     let isRecorded = false;
     const record = () => {
       isRecorded = true;
@@ -63,5 +60,5 @@ export function noteRefusal(
 ): void {
   const isUnsigned = exchange.principal.via === 'nobody' && code === 'AccessDenied';
   if (isUnsigned) return;
-  trail?.note({ ...givenBy(exchange), action: exchange.routeName, outcome: 'refused', status, code });
+  trail?.note(entryOf(exchange, { action: exchange.routeName, outcome: 'refused', status, code }));
 }
