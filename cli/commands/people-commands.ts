@@ -136,7 +136,7 @@ export const PEOPLE_COMMANDS: readonly Command[] = [
   {
     name: 'invite renew',
     words: 'ID',
-    summary: 'replace the link of an invitation that is lost, expired or went to a wrong address',
+    summary: 'replace an invitation link that was lost, has expired or was sent to the wrong address',
     options: {
       email: { value: 'ADDRESS', summary: 'another email address; default: unchanged' },
       days: TERMS.days,

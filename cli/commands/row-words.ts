@@ -65,7 +65,7 @@ function parsed(what: string, text: string): unknown {
     return JSON.parse(text, (_, value: unknown) => {
       if (typeof value !== 'number' || !Number.isInteger(value) || Number.isSafeInteger(value)) return value;
       throw new UsageError(
-        `${what}: ${value} cannot be an exact JSON number`,
+        `${what}: ${value} cannot be written exactly as a JSON number`,
         'Write the number as text, in quotes',
       );
     });

@@ -155,7 +155,7 @@ class StatementReader {
     }
   }
 
-  /** Numbers are assigned as in sqlite3_prepare. */
+  /** Parameters are numbered as in sqlite3_prepare. */
   #takeVariable(name: string): void {
     const params = this.#params;
     if (name === '?') {

@@ -94,7 +94,7 @@ export const Account = namedObject('Account', {
   is_admin: Type.Boolean(),
   is_auditor: Type.Boolean({
     description:
-      'Whether the account is an auditor: reads what administrators read, without secrets, and changes nothing',
+      'Whether the account is an auditor, which can read what administrators can, except secrets, and change nothing',
   }),
   credits_held: Type.Number({ description: 'Part of the balance on hold for running machines' }),
   billing_state: Type.Enum(['ok', 'low', 'critical', 'grace', 'suspended'], {
@@ -184,7 +184,9 @@ export type ClosedAccount = Static<typeof ClosedAccount>;
 export const Empty = namedObject('Empty', {});
 
 export const ResetLink = namedObject('ResetLink', {
-  url: Type.String({ description: 'URL of a page that sets a new password, once; shown only now' }),
+  url: Type.String({
+    description: 'Single-use URL for setting a new password; returned only in this response',
+  }),
   expires_at: Time('End of the link'),
 });
 export type ResetLink = Static<typeof ResetLink>;

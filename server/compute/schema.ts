@@ -40,7 +40,7 @@ export const Vm = namedObject('Vm', {
   image: Type.String(),
   state: Type.String({ enum: [...VM_STATES] }),
   state_reason: Type.Union([Reason, Type.Null()], {
-    description: 'Reason for the state, unless the user requested it',
+    description: 'Reason for the state; null if the user requested the state',
   }),
   vcpus: Type.Integer(),
   memory_mb: Type.Integer(),

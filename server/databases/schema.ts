@@ -37,7 +37,7 @@ export const Database = namedObject('Database', {
   version: textOrNull('Version of the engine'),
   state: Type.String({ enum: [...DATABASE_STATES] }),
   state_reason: Type.Union([Reason, Type.Null()], {
-    description: 'Reason for the state, unless the user requested it',
+    description: 'Reason for the state; null if the user requested the state',
   }),
   region: Type.String(),
   size_bytes: Type.Integer({ description: 'Size at the last measurement' }),
@@ -178,7 +178,7 @@ export const CredentialsQuery = Type.Object({
 const EngineTraits = namedObject('DatabaseEngineTraits', {
   language: Type.String({
     enum: [...LANGUAGES],
-    description: 'SQL statements, or commands that are documents',
+    description: '`sql`: SQL statements; `documents`: commands of MongoDB',
   }),
   dialect: Type.Union([Type.String({ enum: [...SQL_DIALECTS] }), Type.Null()], {
     description: 'SQL grammar; null without SQL',

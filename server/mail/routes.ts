@@ -26,7 +26,7 @@ export function mailRoutes({ mails }: { readonly mails: Mails }): Route[] {
       path: '/api/admin/mails',
       name: 'adminListMails',
       summary: 'List the mail of the last 30 days',
-      description: 'Newest first. The text of a mail is kept only until it is sent, and shown to nobody.',
+      description: 'Newest first. The text of an e-mail is kept only until it is sent, and is never shown.',
       query: Type.Object(Paging),
       responses: { 200: Type.Array(Mail) },
       produces: 'list',

@@ -117,7 +117,7 @@ export function randomName(length: number): string {
   return Array.from(randomBytes(length), (byte) => ALPHABET.charAt(byte & 31)).join('');
 }
 
-/** A uniformly random number from 0 to below `count`. */
+/** A uniformly random integer from 0 to `count` - 1. */
 export function randomBelow(count: number): number {
   return randomInt(count);
 }

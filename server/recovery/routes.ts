@@ -261,8 +261,8 @@ function targetRoutes({ keys, removals, logs }: RecoveryRoutesDeps): Route[] {
       livesOn: 'host',
       summary: 'Check and repair the recovery repository',
       description:
-        'Reconciles the list of points with the target, reports points with missing pieces, and ' +
-        'removes unreferenced data: of deleted points past `deletes_at` and of incomplete points.',
+        'Reconciles the list of recovery points with the target, reports points with missing data, and removes ' +
+        'unreferenced data left by incomplete points and by deleted points past `deletes_at`.',
       isRepeatable: true,
       responses: { 200: Checked },
       errors: ['point_in_progress', 'target_in_use', 'target_unavailable', 'read_only'],

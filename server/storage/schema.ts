@@ -77,7 +77,7 @@ export const NewShare = namedObject('NewShare', {
     Type.Integer({
       minimum: 1,
       maximum: SHARE_YEARS_SECONDS,
-      description: 'Seconds; default: until the link is ended',
+      description: 'Seconds; default: it does not expire',
     }),
   ),
   password: Type.Optional(
@@ -94,7 +94,7 @@ export const Share = namedObject('Share', {
   url: Type.String({ description: 'The link, on the data origin' }),
   state: Type.Union([Type.Literal('active'), Type.Literal('expired'), Type.Literal('used_up')]),
   has_password: Type.Boolean(),
-  expires_at: textOrNull('null: until the link is ended'),
+  expires_at: textOrNull('null: does not expire; valid until it is deleted'),
   max_downloads: Type.Union([Type.Integer(), Type.Null()], { description: 'null: no limit' }),
   downloads: Type.Integer({ description: 'So far' }),
   last_download_at: textOrNull(),
@@ -115,7 +115,7 @@ export const ObjectLock = namedObject('ObjectLock', {
 export type ObjectLock = Static<typeof ObjectLock>;
 
 const entryMembers = {
-  id: Type.String({ description: 'obj-…; identifies (bucket, name)' }),
+  id: Type.String({ description: '`obj-…`, one for each name in a bucket' }),
   name: Type.String(),
   size: Type.Integer(),
   size_formatted: Type.String(),

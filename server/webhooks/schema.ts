@@ -107,7 +107,9 @@ export const Delivery = namedObject('WebhookDelivery', {
     description: 'Request body: type, timestamp and data; null: an audit entry that the key may not read',
   }),
   state: DeliveryState,
-  reason: textOrNull('Reason of the failure, other than the result of the last attempt'),
+  reason: textOrNull(
+    'Why the delivery failed, if not because of the last attempt, such as a disabled webhook; otherwise null',
+  ),
   created_at: Type.String(),
   next_attempt_at: textOrNull('null: none scheduled'),
   attempts: Type.Array(Attempt, { description: 'Oldest first' }),

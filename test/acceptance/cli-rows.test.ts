@@ -140,7 +140,7 @@ describe('rows of a table', () => {
     assert.deepEqual(await ids('--filter', 'id > 3000'), []);
     assert.match(
       await user.fails(2, add('{"id": 9007199254740993}')),
-      /cannot be an exact .*\n +Write the number as text/,
+      /cannot be written exactly .*\n +Write the number as text/,
     );
     assert.equal(await user.ok(add('{"id": "9007199254740993"}')), '1 row inserted\n');
     assert.deepEqual(await ids('--filter', 'id = 9007199254740993'), ['9007199254740993']);

@@ -61,7 +61,7 @@ export function named(name: string, work: Named): Expression {
     if (!isDocument(argument)) throw new CommandError('FailedToParse', `${name} needs named arguments`);
     spend(OPERATOR_STEPS);
     const values = Object.entries(argument).map(([each, inner]) => {
-      // Values keep their positions in lists, including missing ones.
+      // Operators handle a missing value as null.
       const value = evalExpr(document, inner, options) ?? null;
       return [each, value];
     });

@@ -47,7 +47,7 @@ export class DocumentsStore {
   #isWriting = false;
   #collections = new Map<string, Collection>();
   #limit: number | null | undefined;
-  /** Growth that the host allowed when last applied. */
+  /** Growth of the file that the host allowed when `max_page_count` was last set. */
   #growth = 0;
 
   /** Its catalog is read by load() or begin(). */

@@ -89,7 +89,7 @@ export class TextForms {
   }
 }
 
-/** Texts that a letter may be equal to, the plainest first. */
+/** Texts that equal a letter under a collation, the simplest first. */
 function candidatesFor(letter: string, locale: string): string[] {
   const parts = normalForm(letter, 'NFKD');
   const bare = parts.replace(/\p{M}/gu, '');

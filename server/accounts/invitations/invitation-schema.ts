@@ -124,7 +124,7 @@ export const Invitation = namedObject('Invitation', {
   expires_at: Type.String({ description: 'Expiry time of the link, UTC' }),
   revoked_at: textOrNull('Time of revocation, UTC; null: not revoked'),
   mailed: Type.Boolean({
-    description: 'Whether the link was only mailed to the e-mail address, and not shown',
+    description: 'Whether the link was sent by e-mail instead of being returned here',
   }),
 });
 export type Invitation = Static<typeof Invitation>;

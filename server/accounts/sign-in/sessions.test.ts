@@ -232,7 +232,7 @@ test('a session needs both its secrets, and neither of another', async () => {
     for (const [cookies, token, expected] of refused)
       await assert.rejects(authenticate(cookies, token), code(expected), `${round}: ${expected}`);
     const own = (await bySession(victim)).accountId;
-    // A cookie that another program planted beside it neither hides the session nor opens one.
+    // A second cookie, planted by another program, neither hides the session nor opens one.
     assert.equal((await authenticate([attacker.cookie, victim.cookie], victim.token)).accountId, own);
     await bySession(attacker);
   }

@@ -97,7 +97,7 @@ export async function noteDelay(
   error: unknown,
 ): Promise<void> {
   if (isAppError(error, 'shutting_down')) return;
-  const why = isAppError(error) ? error.message : 'the operator finds the reason in the log';
+  const why = isAppError(error) ? error.message : 'the operator can find the cause in the log';
   const reason_message = `${engines.about(row.engine).title} does not serve the database yet: ${why}. Cloudlet retries`;
   if (reason_message !== row.reason_message) await lifecycle.commit(row, { reason_message });
 }

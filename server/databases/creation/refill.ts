@@ -27,7 +27,7 @@ const WAITING = {
   engine_missing:
     'The engine is not available on this host; the database is loaded once the engine is available',
   out_of_space: 'There is not enough disk space to load the database; loading starts when there is enough',
-  restore_failed: 'Loading the database failed and is retried; the operator finds the reason in the log',
+  restore_failed: 'Loading the database failed and is retried; the operator can find the cause in the log',
 };
 
 export class Refill {

@@ -18,9 +18,9 @@ export function importRoutes({ imports }: { readonly imports: Imports }): Route[
       tag: 'databases',
       summary: 'Add the rows of a CSV or JSON file to a table, which is created if it does not exist',
       description:
-        'One transaction: if a row cannot be stored, nothing is imported, and `lines` of the error has the first of ' +
-        'them. Separator, header and the types of a new table are guessed from the beginning of the file. JSON for a ' +
-        'collection is Extended JSON, stored unchanged.',
+        'The import is one transaction: if a row is rejected, nothing is imported, and `lines` of the error lists the ' +
+        'first rejected rows. The separator, the header and the column types of a new table are inferred from the ' +
+        'beginning of the file. For a collection, JSON is read as Extended JSON and stored unchanged.',
       permission: 'databases:write',
       params: DatabasePath,
       consumes: 'multipart',

@@ -162,7 +162,8 @@ export class DatabaseSupervisor {
     if (isAppError(error) || count < FAILURES_TO_ERROR || turns.isClosing) return;
     await turns.withRow(databaseId, async (row) => {
       if (!isOpen(row) || row.applied === row.generation) return;
-      const reason_message = 'The engine cannot open the database; the operator finds the reason in the log';
+      const reason_message =
+        'The engine cannot open the database; the operator can find the cause in the log';
       await lifecycle.commit(row, { state: 'error', reason_code: 'engine_failed', reason_message });
     });
   }

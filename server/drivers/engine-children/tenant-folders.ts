@@ -182,7 +182,7 @@ export class TenantFolders {
     const found = /^\{"access":"(full|read_only|none)"\}$/.exec(text)?.[1];
     if (found !== undefined) return found as Access;
     throw new AppError('engine_unavailable', 'The access file of the database is damaged', {
-      hint: `Ask the operator to remove ${name}.json beside its folder; the user of the database can then connect again`,
+      hint: `Ask the operator to remove ${name}.json next to the folder of the database; its user can then connect again`,
     });
   }
 

@@ -24,7 +24,7 @@ export type ThreadCall =
   | { readonly kind: 'keys'; readonly id: number; readonly keys: readonly string[] }
   | { readonly kind: 'dialed'; readonly id: number; readonly target: DialTarget };
 
-/** The number of a database by its name; null: there is none; `unknown`: it could not be looked up. */
+/** Number of the database with that name; null: there is none; `unknown`: the look-up failed. */
 export type Found = number | null | 'unknown';
 
 /** How a database is reached; null: refused. */

@@ -49,5 +49,6 @@ async function readBlob(
   if (bytes !== row.size_bytes) throw new Error(`${bytes} bytes, ${row.size_bytes} in its row`);
   const isHidden = row.named_key !== null || row.has_customer_key === 1;
   if (isHidden || row.etag === null || !MD5.test(row.etag)) return;
-  if (md5.digest('hex') !== row.etag) throw new Error('the MD5 of its bytes differs from its row');
+  if (md5.digest('hex') !== row.etag)
+    throw new Error('the MD5 of the stored bytes differs from the one in the metadata');
 }

@@ -289,7 +289,7 @@ function readsNot(): AppError {
 
 function tooMany(): AppError {
   return new AppError('quota_exceeded', `An account can have at most ${MAX_SHARES} shared links`, {
-    hint: 'End links that you no longer need: DELETE /api/shares/{share_id}',
+    hint: 'Delete links that you no longer need: DELETE /api/shares/{share_id}',
   });
 }
 

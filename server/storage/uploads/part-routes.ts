@@ -109,7 +109,7 @@ function completeRoute(uploads: RestUploads): Route {
     method: 'POST',
     path: '/api/buckets/{name}/uploads/{upload_id}/complete',
     name: 'completeUpload',
-    summary: 'Complete an upload in parts',
+    summary: 'Complete a multipart upload',
     description:
       'Joins the parts to one object. `size` and `crc32` are compared with the received bytes; if they differ, nothing is stored. ' +
       'Supports `If-Match` and `If-None-Match` as an upload in one piece does. Completing again returns the first result.',

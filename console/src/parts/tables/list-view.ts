@@ -3,7 +3,7 @@
 export interface ListView {
   /** Rows with all of these words. */
   readonly find?: string;
-  /** Id of the column; default: the order of the cloud. */
+  /** Id of the sort column; default: the order of the API. */
   readonly column?: string;
   /** Largest first. */
   readonly down?: true;

@@ -14,7 +14,7 @@ export const invitations = {
   mail: 'Send by mail',
   mailLead: 'The link is sent only by mail. Using it also confirms the address.',
   mailed: (links: number) =>
-    links === 1 ? 'The invitation is sent by mail.' : `${links} invitations are sent by mail.`,
+    links === 1 ? 'The invitation is sent by mail.' : `${links} invitations will be sent by e-mail.`,
   invite: 'Invite',
   who: 'Who',
   renew: 'New link',

@@ -92,7 +92,7 @@ export class ChildStarts {
       if (uid !== null) this.#lent.set(name, uid);
       return await launched.moveTo(folders.folder(name));
     } catch (error) {
-      log.warn({ id: databaseId, err: error }, 'a process that was ready could not be given to a database');
+      log.warn({ id: databaseId, err: error }, 'could not assign a spare process to the database');
       launched.kill();
       await launched.ended;
       if (this.#lent.get(name) !== uid) this.#spares?.users.release(uid);

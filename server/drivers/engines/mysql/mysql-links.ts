@@ -110,7 +110,7 @@ export class MysqlLinks implements SqlLinks {
     const { user, database, password } = this.#deps.administrator;
     const { createConnection } = await import('mysql2/promise');
     const admin = await createConnection(this.#options({ user, database, password: password() }));
-    // The server has ended: running statements reject, later ones reconnect.
+    // The server has stopped: running statements reject, the next one opens a new connection.
     admin.on('error', () => {
       const at = this.#kept.indexOf(admin);
       if (at >= 0) this.#kept.splice(at, 1);

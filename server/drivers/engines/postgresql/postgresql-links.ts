@@ -119,7 +119,7 @@ export class PostgresqlLinks implements SqlLinks {
       ...this.#where(),
       options: this.#options,
     });
-    // The server has ended: running statements reject, later ones reconnect.
+    // The server has stopped: running statements reject, the next one opens a new connection.
     this.#admins = pool.on('error', () => {}).on('connect', (client) => client.on('error', () => {}));
     return pool;
   }

@@ -280,7 +280,7 @@ export class AccountServer {
     return active.flatMap((name) => this.#databases.get(name)?.database.databaseId ?? []);
   }
 
-  /** The time since which it may end for another server; null: it has something to do. */
+  /** Since when it is idle and may be stopped to make room for another server; null: busy or stopped. */
   get idleSince(): number | null {
     const { busy, sessions } = this.#usage.now;
     if (!this.isUp || this.#work.pending > 0 || busy > 0) return null;

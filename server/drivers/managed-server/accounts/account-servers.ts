@@ -362,7 +362,7 @@ function asUnavailable(title: string) {
       'engine_unavailable',
       `${title} ended or refused the connection before the work was done`,
       {
-        hint: 'try again in a moment; the operator finds the reason in the log of the server',
+        hint: 'try again in a moment; the operator can find the cause in the log of the server',
         retryAfterSeconds: 5,
         cause: error,
       },

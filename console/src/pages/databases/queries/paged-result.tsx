@@ -21,7 +21,7 @@ interface PagedResultProps {
 }
 
 export function PagedResult({ id, body, first }: PagedResultProps) {
-  /** Where the pages after the first begin. */
+  /** Row offsets of the second and later pages. */
   const [starts, setStarts] = useState<readonly number[]>([]);
   const skip = starts.at(-1) ?? 0;
   const { query_id: _, ...asked } = body;

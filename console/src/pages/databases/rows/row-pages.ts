@@ -21,7 +21,7 @@ export interface RowPages {
   readonly error: unknown;
   /** undefined: not read yet. */
   readonly rowAt: (index: number) => readonly unknown[] | undefined;
-  /** Reads the pages around these rows. */
+  /** Reads the pages that contain these rows. */
   readonly show: (from: number, to: number) => void;
   readonly refresh: () => Promise<unknown>;
 }

@@ -248,7 +248,7 @@ export const s3 = {
     ownership: 'Object ownership',
     ownershipLead: 'The owner of files that other accounts upload here.',
     ownerships: {
-      ObjectWriter: ['Whoever uploads', 'The uploader can share the file by its ACL; you have access too.'],
+      ObjectWriter: ['The uploader', 'The uploader can share the file by its ACL; you have access too.'],
       BucketOwnerPreferred: [
         'You, if the uploader allows it',
         'If the upload has the ACL bucket-owner-full-control.',
@@ -300,7 +300,8 @@ export const s3 = {
     years: 'years',
     unit: 'Unit',
     saved: (bucket: string) => `The lock of ${bucket} was changed`,
-    compliance: 'Files uploaded from now on cannot be deleted before that time, and are charged until then.',
+    compliance:
+      'Files uploaded from now on cannot be deleted until this period ends, and are charged until then.',
   },
   uploads: {
     lead: 'Large uploads that were started but not completed. Their parts use storage. Choose the same file again to continue.',

@@ -294,7 +294,7 @@ function cannotListen(cause: unknown): AppError {
   if (!isTaken(cause)) {
     return new AppError('engine_unavailable', `the MongoDB port cannot be opened: ${message}`, {
       ...retry,
-      hint: 'set CLOUDLET_DATABASE_HOST to an address of this host or a host name',
+      hint: 'set CLOUDLET_DATABASE_HOST to an IP address or host name of this host',
     });
   }
   const holder = holderOf(port) ?? 'another program';

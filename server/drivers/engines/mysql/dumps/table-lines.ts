@@ -10,7 +10,7 @@ const ELEMENT = /^( {2}\S.*?)(,?)(\r?\n)$/;
 const NAME = '`(?:[^`]|``)*`';
 /** An index with an expression, which has its own parentheses. */
 const OF_EXPRESSION = new RegExp(`^ {2}(?:UNIQUE )?KEY ${NAME} \\((?:${NAME}(?:\\(\\d+\\))?(?: DESC)?,)*\\(`);
-/** Options of a table, and why MariaDB cannot have them. */
+/** Table options that MariaDB does not support, and why. */
 const OPTIONS: readonly (readonly [RegExp, string])[] = [
   [/ COMPRESSION='\w*'/, 'MariaDB compresses tables in another way'],
   [/ SECONDARY_ENGINE=\w+/, 'MariaDB has no secondary engines'],
