@@ -5,7 +5,7 @@ import { gzipSync } from 'node:zlib';
 import type { Browser } from 'playwright-core';
 import { CloudProcess } from '../harness/cloud-process.ts';
 import { launchBrowser, noBrowser } from './browser-kit.ts';
-import { assertConsoleBuilt } from './console-kit.ts';
+import { assertConsoleBuilt, ConsoleFixture } from './console-kit.ts';
 
 const FIRST_LOAD_MAX_BYTES = 250 * 1024;
 const HTML = { accept: 'text/html' };
@@ -53,6 +53,24 @@ test('assets come compressed and are kept for ever', async () => {
     assert.match(answer.headers.get('cache-control') ?? '', /immutable/);
     assert.match(await answer.text(), /createRoot|function/);
   }
+});
+
+test('while its script is on the way, the page says so', { skip: noBrowser }, async () => {
+  const fixture = await ConsoleFixture.of(cloud);
+  const page = await fixture.newPage();
+  let release = () => {};
+  const held = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  await page.route('**/*.js', (route) => held.then(() => route.continue()));
+  await page.goto(`${cloud.api}/sign-in`, { waitUntil: 'commit' });
+  const opening = page.getByText('Loading Cloudlet');
+  await opening.waitFor();
+  release();
+  await page.getByText('Welcome back.').waitFor();
+  assert.equal(await opening.count(), 0);
+  assert.deepEqual(fixture.complaints, []);
+  await fixture.browser.close();
 });
 
 test('the first load is at most 250 KB of script, compressed', { skip: noBrowser }, async () => {
