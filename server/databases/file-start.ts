@@ -7,6 +7,29 @@ export function withoutMark(head: Buffer): Buffer {
   return head.subarray(0, 3).equals(UTF_8_MARK) ? head.subarray(3) : head;
 }
 
+const MESSAGE =
+  /^(?:(?:\S*\/)?(?:pg_dump(?:all)?|mysqldump|mysqlpump|mariadb-dump): |(?:Enter password|Password(?: for user [^:]*)?): ?$|Warning: |Defaulted container "|could not change directory to ")/;
+
+/**
+ * Whether a line before the first statement is a message of a program: of the dump program, by `2>&1`, or
+ * what a terminal showed (`docker exec -t`).
+ */
+export const isMessage = (line: string): boolean => MESSAGE.test(line.trimEnd());
+
+/** The note about a message. */
+export const MESSAGE_REASON = 'it is a message of a program, not SQL';
+
+/** The beginning of a text, with empty lines for messages. `tell` gets each, with its line. */
+export function withoutMessages(head: Buffer, tell?: (text: string, line: number) => void): Buffer {
+  const lines = head.toString('latin1').split('\n');
+  let at = 0;
+  for (; at < lines.length - 1 && isMessage(lines[at] ?? ''); at++) {
+    tell?.(Buffer.from(lines[at] ?? '', 'latin1').toString(), at + 1);
+    lines[at] = '';
+  }
+  return at === 0 ? head : Buffer.from(lines.join('\n'), 'latin1');
+}
+
 /** The error for text of blanks and comments, which would leave an empty database. */
 export const NO_STATEMENT = 'The dump is empty: it has no statement';
 

@@ -3,7 +3,7 @@ import { type EngineName, LoadFailed } from '../engine.ts';
 import type { EngineDescription } from '../engine-description.ts';
 import { begin, withoutMark } from '../file-start.ts';
 
-const HEAD_BYTES = 256;
+const HEAD_BYTES = 1024;
 
 type About = Pick<EngineDescription, 'name' | 'title' | 'dumpBegins'>;
 
@@ -12,9 +12,16 @@ const OTHERS: readonly (readonly [RegExp, string])[] = [
   [/^\s*<(?:!doctype html|html)\b/i, 'is a web page, not a dump: its address may require a login'],
   [/^version https:\/\/git-lfs\./, 'is a Git LFS pointer: download its content with `git lfs pull`'],
   [
-    /^(?:Error|pg_dump: error|mysqldump: Got error|mysqldump: Error|bash: )/,
+    // A dump may follow: mysqldump goes on without tablespaces.
+    /^(?:Error|pg_dump: error|mysqldump: Got error|mysqldump: Error|bash: )(?![\s\S]*\n-- (?:MySQL|MariaDB|PostgreSQL))/,
     'is the error message of a program, not a dump',
   ],
+  [
+    /^\s*(?:\[|\{)/,
+    'is JSON, not a dump: import it into a table or collection (`POST …/rows/import`, or Import in the console)',
+  ],
+  [/^\s*<\?xml\b/, 'is XML, not a dump: make the dump without --xml'],
+  [/^\xfebin/, 'is a binary log, not a dump'],
   [/^USE \[|^\s*\/\*{6} Object: /, 'is a script for SQL Server, which no engine here can load'],
 ];
 

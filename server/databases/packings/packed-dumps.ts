@@ -4,6 +4,7 @@ import { createGunzip, createZstdDecompress } from 'node:zlib';
 import { LoadFailed } from '../engine.ts';
 import { begin } from '../file-start.ts';
 import { bzip2Unpacker, xzUnpacker } from './program-unpackers.ts';
+import { beginsTar, tarredFile } from './tarred-file.ts';
 import { zippedFile } from './zipped-file.ts';
 
 interface Packing {
@@ -36,7 +37,8 @@ const PACKINGS: readonly Packing[] = [
   { name: 'zip', magic: Buffer.from('PK\x03\x04'), open: zippedFile, command: 'unzip FILE' },
   { name: '7z', magic: Buffer.from([0x37, 0x7a, 0xbc, 0xaf, 0x27, 0x1c]), command: '7z x FILE' },
 ];
-const MAGIC_BYTES = 6;
+/** The mark of tar comes last. */
+const MAGIC_BYTES = 262;
 /** A file may be compressed twice, for example by a web server. */
 const MOST_LAYERS = 2;
 
@@ -46,17 +48,18 @@ const MOST_LAYERS = 2;
  */
 export async function* unpacked(
   pieces: AsyncIterable<Uint8Array>,
-  layers = MOST_LAYERS,
+  { layers = MOST_LAYERS, mayBeTar = true }: { readonly layers?: number; readonly mayBeTar?: boolean } = {},
 ): AsyncGenerator<Uint8Array> {
   const { head, whole, close } = await begin(pieces, ({ length }) => length >= MAGIC_BYTES);
   const packing = PACKINGS.find(({ magic }) => head.subarray(0, magic.length).equals(magic));
   if (packing === undefined) {
-    yield* whole;
+    if (mayBeTar && beginsTar(head)) yield* unpacked(tarredFile(whole), { layers, mayBeTar: false });
+    else yield* whole;
     return;
   }
   const { name, unpack, open, command } = packing;
   if (open !== undefined && layers > 0) {
-    yield* unpacked(open(whole), layers - 1);
+    yield* unpacked(open(whole), { layers: layers - 1, mayBeTar });
     return;
   }
   if (unpack === undefined || layers === 0) {
@@ -72,7 +75,7 @@ export async function* unpacked(
     await close();
     throw error;
   });
-  yield* unpacked(through(whole, unpacker, name), layers - 1);
+  yield* unpacked(through(whole, unpacker, name), { layers: layers - 1, mayBeTar });
 }
 
 async function* through(

@@ -1,6 +1,7 @@
 /** The only file of a zip archive, read from its beginning: the index at the end is not needed. */
 import { crc32, createInflateRaw, type InflateRaw } from 'node:zlib';
 import { LoadFailed } from '../engine.ts';
+import { ExactReader } from './exact-reader.ts';
 
 const HEADER_BYTES = 30;
 const FILE = 0x04034b50;
@@ -28,7 +29,7 @@ interface Header {
  * for several files, a damaged archive, a password, and ways of packing other than deflate.
  */
 export async function* zippedFile(pieces: AsyncGenerator<Uint8Array>): AsyncGenerator<Uint8Array> {
-  const reader = new Reader(pieces);
+  const reader = new ExactReader(pieces, damaged);
   let found: string | null = null;
   const passedOver = { entries: 0, bytes: 0 };
   try {
@@ -74,7 +75,7 @@ function assertReadable({ isEncrypted, method, isStreamed, packedBytes }: Header
 }
 
 /** null: the index begins, so no file follows. */
-async function nextHeader(reader: Reader): Promise<Header | null> {
+async function nextHeader(reader: ExactReader): Promise<Header | null> {
   const head = await reader.take(HEADER_BYTES, { mayEnd: true });
   if (head.length < 4) throw damaged();
   if (head.readUInt32LE(0) !== FILE) return null;
@@ -93,7 +94,7 @@ async function nextHeader(reader: Reader): Promise<Header | null> {
 }
 
 /** The signature before it is optional. */
-async function descriptorCrc(reader: Reader): Promise<number> {
+async function descriptorCrc(reader: ExactReader): Promise<number> {
   const first = (await reader.take(4)).readUInt32LE(0);
   const crc = first === DESCRIPTOR ? (await reader.take(4)).readUInt32LE(0) : first;
   const sizes = await reader.peek(12);
@@ -103,13 +104,13 @@ async function descriptorCrc(reader: Reader): Promise<number> {
   return crc;
 }
 
-async function* contentOf(header: Header, reader: Reader): AsyncGenerator<Uint8Array> {
+async function* contentOf(header: Header, reader: ExactReader): AsyncGenerator<Uint8Array> {
   if (header.method === DEFLATED) yield* inflated(reader);
   else yield* reader.through(header.packedBytes);
 }
 
 /** Deflate marks its own end; bytes read beyond it are pushed back. */
-async function* inflated(reader: Reader): AsyncGenerator<Uint8Array> {
+async function* inflated(reader: ExactReader): AsyncGenerator<Uint8Array> {
   const inflate = createInflateRaw();
   let failure: unknown = null;
   const feeding = feed(reader, inflate).catch((error) => {
@@ -127,7 +128,7 @@ async function* inflated(reader: Reader): AsyncGenerator<Uint8Array> {
   if (failure !== null) throw failure;
 }
 
-async function feed(reader: Reader, inflate: InflateRaw): Promise<void> {
+async function feed(reader: ExactReader, inflate: InflateRaw): Promise<void> {
   while (!inflate.readableEnded && !inflate.destroyed) {
     const piece = await reader.piece();
     if (piece === null) {
@@ -147,62 +148,5 @@ async function feed(reader: Reader, inflate: InflateRaw): Promise<void> {
     reader.putBack(piece.subarray(used));
     inflate.end();
     return;
-  }
-}
-
-/** Reads exact numbers of bytes. */
-class Reader {
-  readonly #source: AsyncGenerator<Uint8Array>;
-  #rest: Buffer = Buffer.alloc(0);
-
-  constructor(source: AsyncGenerator<Uint8Array>) {
-    this.#source = source;
-  }
-
-  /** The next bytes as they arrive; null: the end. */
-  async piece(): Promise<Buffer | null> {
-    if (this.#rest.length === 0 && !(await this.#more())) return null;
-    const piece = this.#rest;
-    this.#rest = Buffer.alloc(0);
-    return piece;
-  }
-
-  putBack(bytes: Buffer): void {
-    this.#rest = Buffer.concat([bytes, this.#rest]);
-  }
-
-  /** `mayEnd`: fewer bytes at the end of the archive. Throws LoadFailed. */
-  async take(length: number, { mayEnd = false } = {}): Promise<Buffer> {
-    const bytes = await this.peek(length);
-    if (bytes.length < length && !mayEnd) throw damaged();
-    this.#rest = this.#rest.subarray(bytes.length);
-    return bytes;
-  }
-
-  async peek(length: number): Promise<Buffer> {
-    while (this.#rest.length < length && (await this.#more()));
-    return this.#rest.subarray(0, length);
-  }
-
-  async *through(length: number): AsyncGenerator<Buffer> {
-    for (let left = length; left > 0; ) {
-      const piece = await this.piece();
-      if (piece === null) throw damaged();
-      const part = piece.subarray(0, left);
-      this.putBack(piece.subarray(part.length));
-      left -= part.length;
-      yield part;
-    }
-  }
-
-  async close(): Promise<void> {
-    await this.#source.return(undefined);
-  }
-
-  async #more(): Promise<boolean> {
-    const { value, done } = await this.#source.next();
-    if (done) return false;
-    this.#rest = Buffer.concat([this.#rest, value]);
-    return true;
   }
 }

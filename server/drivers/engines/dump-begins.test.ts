@@ -62,6 +62,14 @@ test('what is no dump is said', async () => {
     /Git LFS pointer: .*git lfs pull/,
   );
   await refused('mysql', 'mysqldump: Got error: 1045: Access denied\n', /is the error message of a program/);
+  for (const text of ['\ufeff[{"a":1}]', '{ "_id": 1 }'])
+    await refused('mongodb', text, /is JSON, not a dump: import it into a table or collection/);
+  await refused('mysql', '<?xml version="1.0"?>\n<mysqldump>', /is XML, .*without --xml/);
+  await refused('mysql', Buffer.from('fe62696e00', 'hex'), /is a binary log/);
+  const refusal =
+    "mysqldump: Error: 'Access denied; you need the PROCESS privilege' when trying to dump tablespaces\n";
+  await refused('mysql', refusal, /is the error message of a program/);
+  assert.ok((await read('mysql', `${refusal}-- MySQL dump 10.13\n`)).startsWith(refusal));
   await refused('postgresql', 'USE [master]\nGO\n', /SQL Server/);
 });
 

@@ -62,6 +62,10 @@ export async function makeCollection(
     leftOut({ text: `${name}: timeseries`, reason: whole.message });
     return false;
   }
+  if (options.viewOn !== undefined) {
+    leftOut({ text: `view ${name}`, reason: whole.message });
+    return false;
+  }
   const kept: [string, unknown][] = [];
   for (const [option, value] of Object.entries(options)) {
     const why = KEPT_TOGETHER.has(option)
@@ -73,7 +77,16 @@ export async function makeCollection(
     if (why === null) kept.push([option, value]);
     else leftOut({ text: `${name}: ${option}`, reason: why.message });
   }
-  await ask({ create: as, ...Object.fromEntries(kept) });
+  const why = await refusal(
+    target,
+    async () => void (await ask({ create: as, ...Object.fromEntries(kept) })),
+  );
+  if (why === null) return true;
+  const alone = kept.filter(([option]) => !KEPT_TOGETHER.has(option));
+  if (alone.length === kept.length) throw why.error;
+  const together = kept.filter(([option]) => KEPT_TOGETHER.has(option)).map(([option]) => option);
+  leftOut({ text: `${name}: ${together.join(', ')}`, reason: why.message });
+  await ask({ create: as, ...Object.fromEntries(alone) });
   return true;
 }
 
@@ -83,13 +96,29 @@ export async function makeIndexes(
   { indexes: found, options }: { readonly indexes: readonly Document[]; readonly options: Document },
 ): Promise<void> {
   if (found.length === 0) return;
-  const indexes = options.collation === undefined ? found : found.map(inItsOrder);
   const { ask, leftOut } = target;
+  const current = leftOut === null ? found : found.map((index) => withNumbers(index, named.name, leftOut));
+  const indexes = options.collation === undefined ? current : current.map(inItsOrder);
   const why = await refusal(target, async () => void (await ask({ createIndexes: named.as, indexes })));
   if (why === null) return;
   if (leftOut === null || why.code === DUPLICATE_KEY) throw why.error;
   for (const index of indexes) await makeIndex({ ...target, leftOut }, named, index);
 }
+
+/** Servers before 3.4 took any value of a key for ascending; those of today take numbers but 0, and kinds. */
+function withNumbers(index: Document, name: string, leftOut: (option: LeftOutOption) => void): Document {
+  const key = Object.entries(index.key as Document).map(([path, value]) => {
+    const isNow = typeof value === 'string' ? value !== '' : Number(value) !== 0 && isNumber(value);
+    return [path, isNow ? value : 1] as const;
+  });
+  if (key.every(([path, value]) => value === index.key[path])) return index;
+  const text = `index ${String(index.name)} of ${name}: key`;
+  leftOut({ text, reason: 'a field of an index is ascending (1) or descending (-1)' });
+  return { ...index, key: Object.fromEntries(key) };
+}
+
+const isNumber = (value: unknown) =>
+  typeof value === 'number' || /^(?:Int32|Long|Double)$/.test(String((value as Document)?._bsontype));
 
 /** An archive names no binary order; without one, an index would get that of its collection. */
 function inItsOrder(index: Document): Document {

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { after, describe, test } from 'node:test';
-import { Binary, Decimal128, type Document, Long, ObjectId, serialize, Timestamp } from 'bson';
-import { ARCHIVE_MAGIC, Crc64 } from '../../../../../libs/mongo/index.ts';
+import { Binary, Decimal128, type Document, Double, Int32, Long, ObjectId, serialize, Timestamp } from 'bson';
+import { ARCHIVE_MAGIC, ArchiveWriter, Crc64, metadataOf } from '../../../../../libs/mongo/index.ts';
 import { type EngineDatabase, LoadFailed } from '../../../../databases/engine.ts';
 import { LeftOut } from '../../../../databases/left-out.ts';
 import { openMongodb } from '../../../../testing/mongodb-fixture.ts';
@@ -261,6 +261,64 @@ describe('an archive of mongodump', () => {
       ],
     );
     await assert.rejects(one.insertOne({ n: -1 }), { code: 121 });
+  });
+
+  test('with what only other servers take keeps its documents, and tells; strictly it is refused', async () => {
+    const writer = new ArchiveWriter();
+    const db = 'shop';
+    const int = (value: number) => new Int32(value);
+    const key = (name: string, value: unknown) => ({ v: int(1), key: { [name]: value }, name });
+    const legacy = [
+      key('a', true),
+      key('b', ''),
+      key('c', int(0)),
+      key('d', new Double(-1)),
+      key('e', 'odd'),
+    ];
+    const about = [
+      { name: 'early', type: 'view', options: { viewOn: 'seen', pipeline: [] }, indexes: [] },
+      { name: 'goods', type: 'collection', options: { validator: { n: { $gte: 0 } } }, indexes: legacy },
+      { name: 'ring', type: 'collection', options: { capped: true, max: int(5) }, indexes: [] },
+      { name: 'seen', type: 'view', options: { viewOn: 'goods', pipeline: [{ $match: {} }] }, indexes: [] },
+      {
+        name: 'odd',
+        type: 'view',
+        options: { viewOn: 'goods', pipeline: [{ $redact: '$$KEEP' }] },
+        indexes: [],
+      },
+    ];
+    const head = about.map(({ name, ...more }) => ({
+      db,
+      collection: name,
+      type: more.type,
+      metadata: metadataOf(name, more),
+    }));
+    const archive = Buffer.concat([
+      writer.head('3.2.0', head),
+      ...['goods', 'ring'].flatMap((name) => [
+        writer.documents(db, name, [serialize({ n: -1 }), serialize({ n: 1 })]),
+        writer.endOf(db, name),
+      ]),
+    ]);
+    const { database, uri } = await fixture.make();
+    await assert.rejects(load(database, archive), LoadFailed);
+    const leftOut = new LeftOut();
+    await fixture.engine.load(database, Readable.from([archive]), { signal: NOBODY_LEAVES, leftOut });
+    assert.deepEqual(
+      leftOut.notes.map(({ text }) => text),
+      [
+        'ring: capped, max',
+        'view odd',
+        ...['a', 'b', 'c'].map((name) => `index ${name} of goods: key`),
+        'index e of goods',
+      ],
+    );
+    const own = (await fixture.connect(uri)).db();
+    for (const name of ['goods', 'ring', 'seen', 'early'])
+      assert.equal(await own.collection(name).countDocuments(), 2, name);
+    await assert.rejects(own.collection('goods').insertOne({ n: -1 }), { code: 121 });
+    const keys = (await own.collection('goods').indexes()).map((index) => index.key);
+    assert.deepEqual(keys, [{ _id: 1 }, { a: 1 }, { b: 1 }, { c: 1 }, { d: -1 }]);
   });
 
   const refused: Readonly<Record<string, [Buffer, RegExp]>> = {

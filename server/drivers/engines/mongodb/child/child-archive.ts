@@ -251,8 +251,9 @@ async function fill(filled: FilledDatabases, { contents, leftOut }: Filling): Pr
     const { name, beside = null, options } = each;
     if (await makeCollection(targetOf(beside), { name, as: name }, options)) made.push(each);
   }
+  // They were there before the validator, or it only warned.
   for (const { collection, beside, documents } of contents.batches())
-    filled.ask({ insert: collection, documents }, beside);
+    filled.ask({ insert: collection, documents, bypassDocumentValidation: true }, beside);
   for (const { name, beside = null, indexes, options } of made)
     await makeIndexes(targetOf(beside), { name, as: name }, { indexes, options });
 }

@@ -92,13 +92,14 @@ export async function loadArchive(db: Db, open: () => number, { signal, leftOut 
     for (const { collection, beside, documents } of archive.batches()) {
       signal.throwIfAborted();
       if (beside !== null) continue;
-      await db.collection(LOADING + collection).insertMany(documents.map((each) => deserialize(each, EXACT)));
+      const all = documents.map((each) => deserialize(each, EXACT));
+      await db.collection(LOADING + collection).insertMany(all, { bypassDocumentValidation: true });
     }
     for (const { name, indexes: all, options } of made) {
       const indexes = all.map(({ ns: _, ...spec }) => spec);
       await makeIndexes(target, { name, as: LOADING + name }, { indexes, options });
     }
-    await replaceCollections(db, archive, new Set(made.map(({ name }) => name)));
+    await replaceCollections(db, { archive, stays: new Set(made.map(({ name }) => name)), target });
   } finally {
     await dropWhere(db, (name) => name.startsWith(LOADING));
   }
@@ -121,13 +122,20 @@ function leaveTestsOut({ collections }: ArchiveContents, leftOut: LoadHow['leftO
 
 async function replaceCollections(
   db: Db,
-  archive: ArchiveContents,
-  stays: ReadonlySet<string>,
+  {
+    archive,
+    stays,
+    target,
+  }: {
+    readonly archive: ArchiveContents;
+    readonly stays: ReadonlySet<string>;
+    readonly target: ArchiveTarget;
+  },
 ): Promise<void> {
   for (const name of stays) await db.renameCollection(LOADING + name, name, { dropTarget: true });
   await dropWhere(db, (name) => !isHidden(name) && !stays.has(name));
   for (const { name, type, options } of ownOf(archive))
-    if (type === 'view') await db.createCollection(name, options);
+    if (type === 'view') await makeCollection(target, { name, as: name }, options);
 }
 
 async function dropWhere(db: Db, isWanted: (name: string) => boolean): Promise<void> {

@@ -4,13 +4,13 @@
  * that changes a table, so these are left out.
  */
 import { LoadFailed } from '../../../../databases/engine.ts';
-import { begin } from '../../../../databases/file-start.ts';
+import { begin, isMessage } from '../../../../databases/file-start.ts';
 import type { LeftOut } from '../../../../databases/left-out.ts';
 
 /** The beginning of a statement, possibly in a comment that newer servers execute. */
 const OPEN = /^(?:\/\*M?!\d*\\?-? ?)?/;
 const BEFORE =
-  /^(?:SET|USE|START|BEGIN|COMMIT|(?:CREATE|DROP|ALTER)\s+(?:\/\*[^*]*\*\/\s*)?(?:DATABASE|SCHEMA)|enable the sandbox|(?:mysqldump|mysqlpump|mariadb-dump): )/i;
+  /^(?:SET|USE|START|BEGIN|COMMIT|(?:CREATE|DROP|ALTER)\s+(?:\/\*[^*]*\*\/\s*)?(?:DATABASE|SCHEMA)|enable the sandbox)/i;
 const COMMENT = /^(?:--|#|$)/;
 const DATA = /^(?:(?:INSERT|REPLACE|DELETE|TRUNCATE|LOCK)\b|ALTER\s+TABLE\s.*\sDISABLE\s+KEYS\b)/i;
 /** A dump whose first statement of content comes later counts as a whole one. */
@@ -38,9 +38,9 @@ function firstContent(head: Buffer, isOver: boolean): boolean | null {
     const last = end < 0 ? head.length : end;
     const line = head.toString('latin1', at, Math.min(last, at + MOST_LINE)).trim();
     const text = (at === 0 ? line.replace('\xef\xbb\xbf', '') : line).replace(OPEN, '');
-    const isStatement: boolean = !isWithin && !COMMENT.test(text);
+    const isStatement: boolean = !isWithin && !COMMENT.test(text) && !isMessage(text);
     if (isStatement && !BEFORE.test(text)) return DATA.test(text);
-    isWithin = (isWithin || isStatement) && !/(?:;|\*\/|: .*)$/.test(line);
+    isWithin = (isWithin || isStatement) && !/(?:;|\*\/)$/.test(line);
     at = last + 1;
   }
   return null;

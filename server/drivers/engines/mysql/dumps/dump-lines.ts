@@ -7,7 +7,7 @@
  */
 import { Transform, type TransformCallback } from 'node:stream';
 import { LoadFailed } from '../../../../databases/engine.ts';
-import { cutOff, NO_STATEMENT, withoutMark } from '../../../../databases/file-start.ts';
+import { cutOff, isMessage, NO_STATEMENT, withoutMark } from '../../../../databases/file-start.ts';
 import { OneTransaction } from './data-only.ts';
 import { FirstStatement } from './first-statement.ts';
 import { ForeignLines, type LenientLoad } from './foreign-lines.ts';
@@ -200,7 +200,7 @@ export class DumpLines extends Transform {
     const isNoStatement =
       !isLong &&
       this.#isFirstLine &&
-      (line === '' || /^(?:--|#|(?:mysqldump|mysqlpump|mariadb-dump): )/.test(line) || SANDBOX.test(line));
+      (line === '' || /^(?:--|#)/.test(line) || isMessage(line) || SANDBOX.test(line));
     this.#isFirstLine = delimiter !== undefined || isNoStatement || line.endsWith(this.#delimiter);
   }
 }

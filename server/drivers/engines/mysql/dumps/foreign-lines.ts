@@ -4,6 +4,7 @@
  * options that MariaDB spells differently.
  */
 import { LoadFailed } from '../../../../databases/engine.ts';
+import { isMessage, MESSAGE_REASON } from '../../../../databases/file-start.ts';
 import type { LeftOut } from '../../../../databases/left-out.ts';
 import { TableLines } from './table-lines.ts';
 
@@ -28,7 +29,16 @@ const REFUSED: readonly (readonly [RegExp, string])[] = (
       'SET (?:@@)?(?:GLOBAL|PERSIST|PERSIST_ONLY)(?:\\.| )',
       'only server administrators can change server settings',
     ],
-    ['SET (?:(?:@@)?SESSION(?:\\.| )|@@)?SQL_LOG_BIN\\b', 'there is no replication log here'],
+    [
+      'SET (?:(?:@@)?SESSION(?:\\.| )|@@)?(?:SQL_LOG_BIN|SQL_LOG_OFF|BINLOG_\\w+|GTID_\\w+|PSEUDO_\\w+|SERVER_ID)\\b',
+      'there is no replication log here',
+    ],
+    [
+      'SET (?:(?:@@)?SESSION(?:\\.| )|@@)?(?:SQL_REQUIRE_PRIMARY_KEY|SQL_GENERATE_INVISIBLE_PRIMARY_KEY|' +
+        'INFORMATION_SCHEMA_STATS_EXPIRY|DEFAULT_COLLATION_FOR_UTF8MB4|DEFAULT_TABLE_ENCRYPTION|GROUP_REPLICATION_\\w+|' +
+        'SHOW_CREATE_TABLE_\\w+|OPTIMIZER_TRACE\\w*|WINDOWING_\\w+|CTE_\\w+|RANGE_OPTIMIZER_\\w+)\\b',
+      'MariaDB has no such setting',
+    ],
     [
       '(?:CHANGE (?:MASTER|REPLICATION)|(?:START|STOP|RESET) (?:SLAVE|REPLICA|MASTER|GROUP_REPLICATION)|PURGE )',
       'replication is not available here',
@@ -48,6 +58,8 @@ const REFUSED: readonly (readonly [RegExp, string])[] = (
     ],
   ] as const
 ).map(([words, reason]) => [new RegExp(OPEN + words, 'i'), reason]);
+const OF_PHPMYADMIN = 'it is a note of phpMyAdmin, for its own database';
+const ROWS = /^(?:INSERT|REPLACE|UPDATE|DELETE)\b/i;
 const USE = new RegExp(`${OPEN}USE +(\`(?:[^\`]|\`\`)+\`|[\\w$-]+)`, 'i');
 const MADE = new RegExp(
   `${OPEN}CREATE${SPACE}(?:DATABASE|SCHEMA)${SPACE}(?:IF NOT EXISTS )?(\`(?:[^\`]|\`\`)+\`)`,
@@ -56,7 +68,6 @@ const MADE = new RegExp(
 /** The beginning of a statement with rows, up to the name of its table. */
 const INTO = /^((?:INSERT|REPLACE|UPDATE|DELETE)(?: \w+)*? (?:INTO |FROM )?)(`(?:[^`]|``)+`)\.(?=`)/i;
 const STRINGS = /('(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*")/;
-const COMPLAINT = /^(?:mysqldump|mysqlpump|mariadb-dump): /;
 /** Statements whose lines are data. */
 const DATA = /^(?:INSERT|REPLACE|UPDATE|DELETE|--|#)/i;
 const COLLATION = /\b([a-z0-9]+)(_[a-z0-9_]*?)?_(0900|uca1400)(_nopad)?_(ai_ci|as_ci|as_cs|bin)(?:_ks)?\b/g;
@@ -73,9 +84,14 @@ const NAMES_COLLATION = /\bCOLLATE[ =]+$/i;
 const NEWER = /\/\*!8\d{4} (.*?) ?\*\//g;
 /** Lines without any of these stay unchanged. */
 const ASKED =
-  /_(?:0900|uca1400)_|\/\*!8|GENERATED|INVISIBLE|gb18030|uuid|regexp_like|\bENGINE\b|as json\)|any_value|\bvector\(/i;
+  /_(?:0900|uca1400)_|\/\*!8|GENERATED|INVISIBLE|gb18030|uuid|regexp_like|\bENGINE\b|\) TYPE=|timestamp\(|as json\)|any_value|\bvector\(/i;
 /** A table option at the end of a statement, or on its own line. */
-const ENGINE = /^((?:[^(]*\))? ?ENGINE ?=? ?)([A-Za-z]\w*)(?=[\s;,]|$)/;
+const ENGINE = /^((?:[^(]*\))? ?ENGINE ?=? ?)([A-Za-z]\w*)(?=[\s;,)]|$)/;
+/** The engine of a partition. */
+const OF_PARTITION = /^(\s*\(?\s*(?:SUB)?PARTITION .*? ENGINE ?= ?)([A-Za-z]\w*)(?=[\s,)]|$)/;
+/** How MySQL 4 named the engine of a table, and gave the width of a time. */
+const TYPE = /^(\) )TYPE(?==[A-Za-z])/;
+const WIDE_TIME = /^(\s*(?:\0\d+\0|\w+) timestamp)\((?:[7-9]|1\d)\)/i;
 const GENERATED = /(\bGENERATED ALWAYS AS \(.*\) (?:VIRTUAL|STORED)) NOT NULL/;
 /** An unused index in the form of MySQL Workbench. */
 const INDEX = /^(\s*(?:UNIQUE |FULLTEXT |SPATIAL )?(?:KEY|INDEX) .*\)) INVISIBLE(?=\s*[,)]|\s*$)/;
@@ -117,6 +133,8 @@ export class ForeignLines {
   /** The database that the dump makes, quoted, which may stand before each name. */
   #made: string | null = null;
   #isData = false;
+  /** After USE of the database of phpMyAdmin. */
+  #isAway = false;
   /** Variables that the text has set so far. */
   readonly #set = new Set<string>();
 
@@ -166,9 +184,13 @@ export class ForeignLines {
     const name = USE.exec(text)?.[1]?.replaceAll('`', '');
     if (name === undefined) {
       this.#made ??= MADE.exec(text)?.[1] ?? null;
-      if (COMPLAINT.test(text)) return 'it is a message of the dump program, not SQL';
+      if (isMessage(text)) return MESSAGE_REASON;
+      if (this.#isAway && ROWS.test(text)) return OF_PHPMYADMIN;
       return REFUSED.find(([pattern]) => pattern.test(text))?.[1] ?? null;
     }
+    // phpMyAdmin writes notes about columns into its own database.
+    this.#isAway = name === 'phpmyadmin' && this.#used !== null && this.#used !== name;
+    if (this.#isAway) return OF_PHPMYADMIN;
     if (this.#used !== null && this.#used !== name) {
       throw new LoadFailed(
         `The dump has more than one database, ${shown(this.#used)} and ${shown(name)}: ` +
@@ -198,8 +220,11 @@ export class ForeignLines {
           this.#characters(all, { before, how, line }),
         )
         .replaceAll(NEWER, (whole, content: string) => this.#newer(whole, content, { text, line }))
-        .replace(ENGINE, (all, before: string, name: string) => this.#engine(all, { before, name, line }));
-    const pieces = text.split(QUOTED);
+        .replace(ENGINE, (all, before: string, name: string) => this.#engine(all, { before, name, line }))
+        .replace(OF_PARTITION, (all, before: string, name: string) =>
+          this.#engine(all, { before, name, line }),
+        );
+    const pieces = text.replace(TYPE, '$1ENGINE').split(QUOTED);
     // HeidiSQL quotes the names of collations.
     const isName = (at: number) => at % 2 === 0 || NAMES_COLLATION.test(pieces[at - 1] ?? '');
     const parts = pieces.map((part, at) => (isName(at) ? without(part) : part));
@@ -291,7 +316,7 @@ interface Rewriting {
 
 /** Replaces functions of MySQL and newer MariaDB that are checked when a statement runs. */
 function withoutNewFunctions(line: string, { tell, keepsVersions }: Rewriting): string {
-  if (!/^ {2}(?:`|CONSTRAINT )|^\/\*!50001 VIEW /.test(line)) return line;
+  if (!/^ {2}(?:`|CONSTRAINT |\w+ timestamp\()|^\/\*!50001 VIEW /.test(line)) return line;
   const quoted: string[] = [];
   const bare = line.replaceAll(EACH_QUOTED, (text) => `\0${quoted.push(text) - 1}\0`);
   const whole = (text: string) => text.replaceAll(PLACE, (_, at: string) => quoted[Number(at)] ?? '');
@@ -307,9 +332,13 @@ function withoutNewFunctions(line: string, { tell, keepsVersions }: Rewriting): 
     tell(whole(call), 'the server picks any value of a group anyway');
     return `(${of})`;
   });
+  const timed = bare8.replace(WIDE_TIME, (_, before: string) => {
+    tell('timestamp(14)', 'times have at most 6 digits after the seconds; the width of MySQL 4 is left out');
+    return before;
+  });
   const typed = keepsVersions
-    ? bare8
-    : bare8.replace(VECTOR, (_, name: string, count: string) => {
+    ? timed
+    : timed.replace(VECTOR, (_, name: string, count: string) => {
         tell(`vector(${count})`, 'the server has no vector type; the column stores their bytes');
         return `${name} varbinary(${Number(count) * 4})`;
       });

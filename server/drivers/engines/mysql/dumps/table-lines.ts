@@ -5,13 +5,21 @@
  */
 /** MariaDB's own program writes neither; `--compact` leaves out the first. */
 const HEADER = /^(?:-- MySQL dump |\/\*!50503 SET )/;
+const MARIADB = /^-- MariaDB dump /;
 const BEGIN = /^CREATE TABLE /;
+/** The end of a table, in any text. */
+const END = /^\) ?(?:\/\*!\d+ [^*]*\*\/ )?(?:ENGINE|TYPE)\b/i;
 const ELEMENT = /^( {2}\S.*?)(,?)(\r?\n)$/;
 const NAME = '`(?:[^`]|``)*`';
 /** An index with an expression, which has its own parentheses. */
 const OF_EXPRESSION = new RegExp(`^ {2}(?:UNIQUE )?KEY ${NAME} \\((?:${NAME}(?:\\(\\d+\\))?(?: DESC)?,)*\\(`);
 /** Table options that MariaDB does not support, and why. */
 const OPTIONS: readonly (readonly [RegExp, string])[] = [
+  [/(?<!\/\*!\d{5}) ENCRYPTION='\w'/, 'the host encrypts its disk, not single tables'],
+  [/ `?(?:ENCRYPTED|ENCRYPTION_KEY_ID)`?='?\w+'?/i, 'the host encrypts its disk, not single tables'],
+  [/ `compression`='\w+'/i, 'it is an option of another storage engine'],
+  [/ (?:PAGE_CHECKSUM|TRANSACTIONAL)=\d/, 'it is an option of another storage engine'],
+  [/ ROW_FORMAT=(?:FIXED|PAGE|TOKUDB_\w+)/, 'it is a format of another storage engine'],
   [/ COMPRESSION='\w*'/, 'MariaDB compresses tables in another way'],
   [/ SECONDARY_ENGINE=\w+/, 'MariaDB has no secondary engines'],
   [/(?<!\/\*!\d{5}) AUTOEXTEND_SIZE=\w+/, 'the server decides how files of tables grow'],
@@ -20,7 +28,15 @@ const PARSER = / \/\*!50100 WITH PARSER `\w+` \*\/ ?/;
 
 const UNCHECKED = new RegExp(`^ {2}CONSTRAINT ${NAME} CHECK .*/\\*!80016 NOT ENFORCED \\*/$`);
 
-function whyNot(element: string): string | null {
+/** In dumps of these programs only names of other databases stand before a point. */
+const FAR_KEY = new RegExp(`^ {2}CONSTRAINT ${NAME} FOREIGN KEY .* REFERENCES (${NAME})\\.${NAME} `);
+const NO_SCHEMAS = /^ {2}CONSTRAINT .* CHECK .*\bjson_schema_valid\(/i;
+
+function whyNot(element: string, isMysql: boolean): string | null {
+  const [, other] = FAR_KEY.exec(element) ?? [];
+  if (other !== undefined) return `the database ${other.slice(1, -1)} is not in the file`;
+  if (!isMysql) return null;
+  if (NO_SCHEMAS.test(element)) return 'MariaDB has no such function in constraints';
   if (OF_EXPRESSION.test(element))
     return 'MariaDB has no indexes of expressions: index a generated column instead';
   return UNCHECKED.test(element) ? 'constraints are always enforced on this server' : null;
@@ -32,6 +48,7 @@ type Tell = (text: string, reason: string) => void;
 export class TableLines {
   readonly #tell: (line: number, text: string, reason: string) => void;
   #isMysql = false;
+  #isMariadb = false;
   #isWithin = false;
   #needsComma = false;
 
@@ -41,16 +58,17 @@ export class TableLines {
 
   altered(text: string, { line, isFirst }: { readonly line: number; readonly isFirst: boolean }): string {
     if (HEADER.test(text)) this.#isMysql = true;
+    if (MARIADB.test(text)) this.#isMariadb = true;
     if (isFirst) {
-      this.#isWithin = this.#isMysql && BEGIN.test(text);
+      this.#isWithin = (this.#isMysql || this.#isMariadb) && BEGIN.test(text);
       this.#needsComma = false;
       return text;
     }
-    if (!this.#isWithin) return text;
-    const [, element, comma, end = ''] = ELEMENT.exec(text) ?? [];
     const tell: Tell = (what, reason) => this.#tell(line, what, reason);
+    if (!this.#isWithin) return END.test(text) ? this.#closed(text, tell) : text;
+    const [, element, comma, end = ''] = ELEMENT.exec(text) ?? [];
     if (element === undefined) return this.#closed(text, tell);
-    const reason = whyNot(element);
+    const reason = whyNot(element, this.#isMysql);
     if (reason !== null) {
       tell(element.trim(), reason);
       // The last one has no comma, and then none may precede it.
@@ -59,7 +77,8 @@ export class TableLines {
     }
     const before = this.#needsComma ? ',' : '';
     this.#needsComma = comma !== '';
-    const parser = element.startsWith('  FULLTEXT KEY ') ? PARSER.exec(element)?.[0] : undefined;
+    const parser =
+      this.#isMysql && element.startsWith('  FULLTEXT KEY ') ? PARSER.exec(element)?.[0] : undefined;
     if (parser === undefined) return before + element + end;
     tell(parser.trim(), 'MariaDB has no such parser: only whole words are found');
     return before + element.replace(PARSER, '') + end;
@@ -69,12 +88,13 @@ export class TableLines {
     this.#isWithin = false;
     if (!text.startsWith(')')) return text;
     let kept = text;
-    for (const [option, reason] of OPTIONS) {
-      const [found] = option.exec(kept.replace(/ COMMENT='.*$/, '')) ?? [];
-      if (found === undefined) continue;
-      tell(found.trim(), reason);
-      kept = kept.replace(found, '');
-    }
+    for (const [option, reason] of OPTIONS)
+      for (;;) {
+        const [found] = option.exec(kept.replace(/ COMMENT='.*$/, '')) ?? [];
+        if (found === undefined) break;
+        tell(found.trim(), reason);
+        kept = kept.replace(found, '');
+      }
     return kept;
   }
 }

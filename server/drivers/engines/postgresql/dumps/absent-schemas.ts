@@ -4,10 +4,12 @@
  * them are left out, and the rows load as they are.
  */
 import type { Refused } from './refused-statements.ts';
+import type { ServerFacts } from './server-facts-store.ts';
 import { mentionsOf, pattern, plainName, qualifiedName, withoutTexts } from './sql-names.ts';
 
 const SCHEMA = pattern('^CREATE SCHEMA (?:IF NOT EXISTS )?(?!AUTHORIZATION )(ID)');
 const EXTENSION = pattern('^CREATE EXTENSION (?:IF NOT EXISTS )?ID (?:WITH )?SCHEMA (ID)');
+const ANY_EXTENSION = /^CREATE\s+EXTENSION\b/i;
 const MADE = pattern(
   '^CREATE(?: OR REPLACE)?(?: UNLOGGED| MATERIALIZED| RECURSIVE)? (?:TABLE|SEQUENCE|VIEW|FUNCTION|PROCEDURE|' +
     'AGGREGATE|TYPE|DOMAIN|COLLATION) (?:IF NOT EXISTS )?(?:(ID)\\.)?(ID)',
@@ -24,6 +26,12 @@ const CALLED = new RegExp(
   pattern('(?:(?<![\\w".])(ID)\\.ID\\s*\\(|\\b(?:FROM|JOIN|UPDATE|INTO|ON) (?:ONLY )?(ID)\\.ID)').source,
   'gi',
 );
+/** Statements with rows of a table, and what changes a sequence or calls a function. */
+const ROWS = pattern('^(?:COPY|INSERT INTO) (?:(ID)\\.)?(ID)');
+const SETVAL = /^SELECT\s+(?:pg_catalog\.)?setval\s*\(\s*'((?:[^']|'')+)'/i;
+const SELECTED = pattern('^SELECT (?:(ID)\\.)?(ID)\\s*\\(');
+const FUNCTION = pattern('^CREATE(?: OR REPLACE)? (?:FUNCTION|PROCEDURE|AGGREGATE) ((?:ID\\.)?ID)');
+const SEQUENCE = new RegExp(pattern('\\bSEQUENCE (?:IF NOT EXISTS |NAME )?((?:ID\\.)?ID)').source, 'gi');
 const DEFAULT = new RegExp(pattern(' DEFAULT (ID)\\.(ID)\\(\\)').source, 'gi');
 
 const lastPart = (name: string) => name.slice(name.lastIndexOf('.') + 1);
@@ -32,12 +40,19 @@ export class AbsentSchemas {
   readonly #schemas: Set<string>;
   /** Names of tables of the dump, without schemas. */
   readonly #tables = new Set<string>();
+  /** Names of sequences of the dump, without schemas. */
+  readonly #sequences = new Set<string>();
+  /** Schemas of extensions that were left out; null: of none. */
+  #ofExtensions: Set<string> | null = null;
   /** The dump runs code that may create more than its statements show. */
   #isUnsure = false;
 
-  /** `schemas`: those of the database that is loaded into. */
-  constructor(schemas: ReadonlySet<string>) {
+  readonly #functions: Set<string>;
+
+  /** `schemas`, `functions`: those of the database that is loaded into. */
+  constructor({ schemas, functions }: Pick<ServerFacts, 'schemas' | 'functions'>) {
     this.#schemas = new Set(schemas);
+    this.#functions = new Set(functions);
   }
 
   /** Call for each statement that runs. */
@@ -47,6 +62,50 @@ export class AbsentSchemas {
     if (schema !== undefined) this.#schemas.add(plainName(schema));
     const table = TABLE.test(text) ? MADE.exec(text)?.[2] : undefined;
     if (table !== undefined) this.#tables.add(plainName(table));
+    const made = FUNCTION.exec(text)?.[1];
+    if (made !== undefined) this.#functions.add(lastPart(qualifiedName(made)));
+    if (this.#ofExtensions === null && !/\bSEQUENCE\b/i.test(text)) return;
+    for (const [, name = ''] of text.matchAll(SEQUENCE)) this.#sequences.add(lastPart(qualifiedName(name)));
+  }
+
+  /** Call for each statement that is left out. */
+  noteLeftOut(text: string): void {
+    if (!ANY_EXTENSION.test(text)) return;
+    this.#ofExtensions ??= new Set();
+    const schema = EXTENSION.exec(text)?.[1];
+    if (schema !== undefined) this.#ofExtensions.add(plainName(schema));
+  }
+
+  /** Whether tables of the dump may belong to an extension that was left out. */
+  get lacksExtension(): boolean {
+    return this.#ofExtensions !== null;
+  }
+
+  /**
+   * Rows of a table that an extension would have made, such as `cron.job`: pg_dump writes them after the
+   * extension. null: they are of the dump's own tables, as far as known.
+   */
+  ofExtension(text: string): Refused | null {
+    if (this.#ofExtensions === null || this.#isUnsure) return null;
+    const [, schema, table] = ROWS.exec(text) ?? [];
+    if (table !== undefined && !this.#tables.has(plainName(table)) && this.#isOfExtension(schema ?? 'public'))
+      return { reason: `the table ${qualifiedName(table)} is of an extension that was left out` };
+    const sequence = qualifiedName(SETVAL.exec(text)?.[1]?.replaceAll("''", "'") ?? '');
+    if (sequence.includes('.') && !this.#sequences.has(lastPart(sequence))) {
+      const of = sequence.slice(0, sequence.indexOf('.'));
+      if (of !== 'public' && this.#isOfExtension(of))
+        return { reason: `the sequence ${sequence} is of an extension that was left out` };
+    }
+    const [, of, name] = SELECTED.exec(text) ?? [];
+    if (name === undefined) return null;
+    const isKnown = of === undefined ? this.#functions.has(plainName(name)) : this.#has(of);
+    return isKnown
+      ? null
+      : { reason: `the function ${qualifiedName(name)} is of an extension that was left out` };
+  }
+
+  #isOfExtension(schema: string): boolean {
+    return !this.#has(schema) || this.#ofExtensions?.has(plainName(schema)) === true;
   }
 
   /** Why a statement cannot run unchanged, and its replacement; null: it can run. */

@@ -2,7 +2,7 @@
  * Whether a dump expects existing tables, like those of `pg_dump --data-only` and `--section=post-data`: rows
  * or indexes come before any CREATE TABLE, so an empty database could not load it.
  */
-import { joined, withoutMark } from '../../../../databases/file-start.ts';
+import { joined, withoutMark, withoutMessages } from '../../../../databases/file-start.ts';
 import { SqlStatements, type StatementJudge } from './sql-statements.ts';
 
 /** Statements before the first of the content; of `select`: set_config, setval. */
@@ -48,7 +48,7 @@ export async function withoutTables(
       statements.end();
       break;
     }
-    statements.take(bytes === 0 ? withoutMark(value) : value);
+    statements.take(bytes === 0 ? withoutMessages(withoutMark(value)) : value);
     head.push(value);
     bytes += value.length;
     // The rows of one statement may be many.

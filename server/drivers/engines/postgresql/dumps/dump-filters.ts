@@ -1,7 +1,13 @@
 /** Filters SQL dumps for psql, and those of pg_dump. */
 import { Transform, type TransformCallback } from 'node:stream';
 import { LoadFailed } from '../../../../databases/engine.ts';
-import { cutOff, NO_STATEMENT, withoutMark } from '../../../../databases/file-start.ts';
+import {
+  cutOff,
+  MESSAGE_REASON,
+  NO_STATEMENT,
+  withoutMark,
+  withoutMessages,
+} from '../../../../databases/file-start.ts';
 import type { LeftOut } from '../../../../databases/left-out.ts';
 import type { RefusedStatements } from './refused-statements.ts';
 import { SqlStatements, type StatementJudge } from './sql-statements.ts';
@@ -9,7 +15,7 @@ import { SqlStatements, type StatementJudge } from './sql-statements.ts';
 const BEGIN_OF_DUMP = /^-- PostgreSQL database (?:cluster )?dump\s*$/m;
 const END_OF_DUMP = /^-- PostgreSQL database (?:cluster )?dump complete\s*$/m;
 /** First bytes, which identify a dump of pg_dump. */
-const HEAD_BYTES = 512;
+const HEAD_BYTES = 4096;
 const TAIL_BYTES = 1024;
 /** The first statement of every dump of pg_dump, preceded by comments. */
 const FIRST_STATEMENT = Buffer.from('\nSET statement_timeout');
@@ -17,6 +23,19 @@ const NO_TEXT = 'The file is neither SQL nor an archive of pg_dump, or it is dam
 const RESTRICT = /^\\(?:un)?restrict\b/;
 const CONNECT = /^\\c(?:onnect)?\s+([\s\S]*)$/;
 const TEMPLATE = /^template[01]$/;
+const CLUSTER = /^-- PostgreSQL database cluster dump\s*$/m;
+/** Commands of psql about its own display or variables. */
+const DISPLAY =
+  /^\\(?:a|C|conninfo|d\S*|echo|errverbose|f|h|help|H|l\+?|p|prompt|pset|qecho|r|set|t|T|timing|unset|warn|x|z|\?)(?:\s|$)/;
+const ENCODING = /^\\encoding\s+'?([\w-]+)'?\s*$/;
+/** Commands of psql that read files or run programs of whoever calls it. */
+const READS = /^\\(?:i|ir|include|include_relative|copy|!|o|out|w|cd|lo_import|lo_export)(?:\s|$)/;
+const NO_FILES =
+  'NAME is a command of psql about files of your computer, which are not here: put their content into this ' +
+  'file, or run it with psql and the connection string';
+const GLOBALS =
+  'The dump has no database, only what all databases of a server share, as pg_dumpall --globals-only writes ' +
+  'it: make a dump with `pg_dump NAME`';
 /** Statements that are content of a database. */
 const CONTENT = new Set(['copy', 'create', 'insert']);
 
@@ -60,6 +79,8 @@ export class DumpFilter extends Transform implements StatementJudge {
   readonly #statements: SqlStatements;
   #head: Buffer | null = Buffer.alloc(0);
   #isDump = false;
+  /** It was made of a whole server, and only its databases have content. */
+  #isCluster = false;
   #tail: Buffer = Buffer.alloc(0);
   /** Names in `\connect`; null: none yet. */
   #section: string | null = null;
@@ -95,6 +116,7 @@ export class DumpFilter extends Transform implements StatementJudge {
         throw new LoadFailed(cutOff({ last: '-- PostgreSQL database dump complete', by: 'pg_dump' }));
       if (this.#statements.isWithinComment) throw new LoadFailed('The dump is cut off within a comment');
       if (!this.#statements.hasStatement) throw new LoadFailed(NO_STATEMENT);
+      if (this.#isCluster && !this.#hasContent) throw new LoadFailed(GLOBALS);
       if (this.#statements.isWithinCopy) throw new LoadFailed(cutOff({ last: '\\.', by: 'pg_dump' }));
       // Without a final line break, psql would not send the last statement.
       this.push(this.#options.isOneTransaction === true ? '\nCOMMIT;\n' : '\n');
@@ -130,9 +152,16 @@ export class DumpFilter extends Transform implements StatementJudge {
 
   command(text: string, line: number): string | null {
     if (RESTRICT.test(text)) return '';
+    if (this.#options.lenient === undefined) return null;
+    const encoding = ENCODING.exec(text)?.[1];
+    if (encoding !== undefined) return `SET client_encoding = '${encoding}';`;
+    if (DISPLAY.test(text)) return this.#leaveOut({ reason: 'it changes only what psql shows' }, text, line);
+    const name = READS.exec(text)?.[0].trim();
+    if (name !== undefined) throw new LoadFailed(`line ${line}: ${NO_FILES.replace('NAME', name)}`);
     const to = CONNECT.exec(text)?.[1];
-    if (to === undefined || this.#options.lenient === undefined) return null;
-    this.#section = databaseOf(to);
+    if (to === undefined) return null;
+    // A dash stands for the same database.
+    if (!/^-(?:\s|$)/.test(to)) this.#section = databaseOf(to);
     const reason = 'the dump is loaded into this database, whatever its name was';
     this.#leaveOut({ reason }, text, line);
     return 'RESET ALL;';
@@ -162,10 +191,14 @@ export class DumpFilter extends Transform implements StatementJudge {
   }
 
   #endHead(): void {
-    const head = withoutMark(this.#head ?? Buffer.alloc(0));
+    const whole = withoutMark(this.#head ?? Buffer.alloc(0));
     this.#head = null;
+    const tell = (text: string, line: number) => this.#leaveOut({ reason: MESSAGE_REASON }, text, line);
+    const head = this.#options.lenient === undefined ? whole : withoutMessages(whole, tell);
     if (head.length === 0) throw new LoadFailed('The dump is empty');
-    this.#isDump = BEGIN_OF_DUMP.test(head.toString('latin1'));
+    const begins = head.toString('latin1');
+    this.#isDump = BEGIN_OF_DUMP.test(begins);
+    this.#isCluster = this.#options.lenient !== undefined && CLUSTER.test(begins);
     const begin = this.#options.isOneTransaction === true ? 'BEGIN; ' : '';
     this.push(`${begin}\\restrict ${this.#options.key}\n`);
     this.#take(head);
@@ -188,7 +221,10 @@ function withinOurs(text: string, line: number): string {
 function databaseOf(text: string): string {
   const inString = /dbname='((?:[^'\\]|\\.)*)'/.exec(text)?.[1];
   if (inString !== undefined) return inString.replaceAll(/\\(.)/g, '$1');
-  return text.trim().replace(/^["']([\s\S]*)["']$/, '$1');
+  return text
+    .trim()
+    .replace(/;$/, '')
+    .replace(/^["']([\s\S]*)["']$/, '$1');
 }
 
 /** Inserts statements before the first one of an SQL dump. */

@@ -1,10 +1,10 @@
-/** Dumps of a part of a database: statements that refer to the rest are skipped and reported. */
+/** Dumps that refer to missing things, or to the host that they come from: statements are skipped and reported. */
 // Its own process: it starts servers.
 import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
 import { after, before, describe, test } from 'node:test';
 import type { Client } from 'pg';
-import type { EngineDatabase } from '../../../../databases/engine.ts';
+import { type EngineDatabase, LoadFailed } from '../../../../databases/engine.ts';
 import { LeftOut } from '../../../../databases/left-out.ts';
 import { newDatabase } from '../../../../testing/new-database.ts';
 import {
@@ -93,6 +93,161 @@ describe('a load into PostgreSQL', { skip: noPostgresql }, () => {
     assert.deepEqual(await rows('SELECT id, d FROM seen'), [{ id: 7, d: false }]);
     await assert.rejects(rows('INSERT INTO todos (name) VALUES (1)'), { code: '23502' });
     await assert.rejects(load(`CREATE TABLE public.a (x geo.point);`), /schema "geo" does not exist/);
+  });
+
+  const rowsOf = async (sql: string) => {
+    const reader = await connect(fixture.engine, own, SECRET);
+    const asked = reader.query({ text: sql, rowMode: 'array' });
+    return (await asked.finally(() => reader.end())).rows;
+  };
+
+  test('of tables of extensions that are not here leaves out their rows, and no others', async () => {
+    const extensions = `CREATE SCHEMA tiger;
+CREATE EXTENSION IF NOT EXISTS pg_cron WITH SCHEMA pg_catalog;
+CREATE EXTENSION IF NOT EXISTS postgis WITH SCHEMA public;
+CREATE EXTENSION IF NOT EXISTS postgis_tiger_geocoder WITH SCHEMA tiger;
+CREATE SEQUENCE tiger.own;
+CREATE FUNCTION public.own(text) RETURNS text LANGUAGE sql AS $$ SELECT now()::text $$;
+CREATE TABLE public.t (
+    a integer,
+    b text
+);
+CREATE TABLE tiger.kept (
+    a integer
+);
+`;
+    const rows: readonly (readonly [string, boolean])[] = [
+      ['COPY cron.job (jobid, command) FROM stdin;\n1\tDROP TABLE t; \\.\n2\tx\n\\.', true],
+      ['COPY public.spatial_ref_sys (srid) FROM stdin;\n\\.', true],
+      ['COPY tiger.geocode_settings (name) FROM stdin WITH (FORMAT csv);\n"a\nb"\n\\.', true],
+      ['INSERT INTO cron.job_run_details VALUES (1, $$COPY public.t FROM stdin;$$);', true],
+      ["SELECT pg_catalog.setval('cron.jobid_seq', 7, true);", true],
+      ["SELECT cron.schedule('0 0 * * *', 'VACUUM');", true],
+      ['SELECT timescaledb_pre_restore();', true],
+      ["SELECT own('it is run');", false],
+      ['COPY public.t (a, b) FROM stdin;\n1\tcron.job\n\\.', false],
+      ["INSERT INTO public.t VALUES (2, 'cron.job');", false],
+      ['COPY tiger.kept (a) FROM stdin;\n3\n\\.', false],
+      ["SELECT pg_catalog.setval('tiger.own', 9, true);", false],
+    ];
+    const dump = extensions + rows.map(([text]) => `${text}\n`).join('');
+    const { notes, count } = await load(dump);
+    const left = rows.filter(([, isLeftOut]) => isLeftOut).map(([text]) => text);
+    assert.equal(count, 3 + left.length);
+    for (const [at, text] of left.entries()) {
+      const note = notes[3 + at];
+      assert.ok(text.startsWith(note?.text ?? '?'), `${text}: ${note?.text}`);
+      assert.match(note?.reason ?? '', /of an extension that was left out/);
+      assert.ok(dump.split('\n')[(note?.line ?? 0) - 1]?.startsWith(text.split('\n')[0] ?? '?'));
+    }
+    assert.deepEqual(await rowsOf('SELECT t.*, kept.a, last_value FROM t, tiger.kept, tiger.own'), [
+      [1, 'cron.job', 3, '9'],
+      [2, 'cron.job', 3, '9'],
+    ]);
+    // Without an extension that was left out, rows never are: they may be the ones that matter.
+    await assert.rejects(
+      load(dump.replaceAll(/CREATE EXTENSION .*\n/g, '')),
+      /line 11: ERROR: .*"cron" does not exist/,
+    );
+    const wrong = dump.replace('COPY public.t (a, b)', 'COPY public.t (a, c)');
+    const line = wrong.split('\n').findIndex((text) => text.includes('(a, c)')) + 1;
+    await assert.rejects(load(wrong), new RegExp(`line ${line}: ERROR: .*"c"`));
+  });
+
+  test('of another host has the nearest of its collations', async () => {
+    const { notes, count } =
+      await load(`CREATE COLLATION public.german (provider = libc, locale = 'xx_DE.utf8');
+CREATE TABLE public.t (
+    a text COLLATE pg_catalog."German_Germany.1252" DEFAULT ' COLLATE "xx_XX"'::text,
+    b text COLLATE public.german,
+    c text COLLATE "xx_XX",
+    d text COLLATE pg_catalog."C"
+);
+INSERT INTO public.t VALUES (DEFAULT, 'b', 'c', 'd');
+CREATE INDEX i ON public.t USING btree (a COLLATE pg_catalog."default");
+`);
+    assert.equal(count, 2);
+    assert.match(notes[0]?.reason ?? '', /no locale xx_DE.utf8; the nearest is /);
+    assert.match(notes[1]?.reason ?? '', /no collation German_Germany.1252; texts have the default order; /);
+    assert.deepEqual(await rowsOf('SELECT a, b, c, d FROM t'), [[' COLLATE "xx_XX"', 'b', 'c', 'd']]);
+    const known = await rowsOf("SELECT collname FROM pg_collation WHERE collname = 'de-DE-x-icu'");
+    const { notes: near } = await load('CREATE TABLE t (a text COLLATE pg_catalog."de_DE.iso885915");\n');
+    if (known.length === 1) assert.match(near[0]?.reason ?? '', /the nearest is de-DE-x-icu/);
+  });
+
+  test('of old servers, and as tools for people write it, is taken', async () => {
+    const dump = `\\set ON_ERROR_STOP on
+\\timing on
+\\echo loading
+\\encoding LATIN1
+SET default_with_oids = true;
+CREATE TABLE public.t (
+    a text
+)
+WITH (
+    OIDS = TRUE
+)
+TABLESPACE fast;
+INSERT INTO public.t VALUES ('S\xe3o');
+\\d t
+LOAD 'auto_explain';
+CREATE INDEX i ON public.t USING rum (a);
+CREATE TEXT SEARCH DICTIONARY public.hun (
+    TEMPLATE = pg_catalog.ispell,
+    dictfile = 'german_x' );
+`;
+    const leftOut = new LeftOut();
+    const { signal } = new AbortController();
+    await fixture.engine.load(own, Readable.from([Buffer.from(dump, 'latin1')]), { signal, leftOut });
+    const told = leftOut.notes.map(({ line, text }) => [line, text.slice(0, 12)]);
+    assert.deepEqual(told, [
+      [1, '\\set ON_ERRO'],
+      [2, '\\timing on'],
+      [3, '\\echo loadin'],
+      [5, 'SET default_'],
+      [6, 'CREATE TABLE'],
+      [14, '\\d t'],
+      [15, "LOAD 'auto_e"],
+      [16, 'CREATE INDEX'],
+      [17, 'CREATE TEXT '],
+    ]);
+    assert.match(leftOut.notes[4]?.reason ?? '', /no hidden OIDs; there is no tablespace fast/);
+    assert.deepEqual(await rowsOf('SELECT a FROM t'), [['São']]);
+    for (const command of ['\\i data.sql', "\\copy t from 'a.csv'", '\\! ls'])
+      await assert.rejects(load(`CREATE TABLE t (a int);\n${command}\n`), (error: Error) => {
+        assert.ok(error instanceof LoadFailed);
+        assert.match(error.message, /^line 2: \\(?:i|copy|!) is a command of psql about files/);
+        return true;
+      });
+  });
+
+  test('with messages of programs before it is taken, and one of roles alone is not', async () => {
+    const head = '--\n-- PostgreSQL database dump\n--\n\n';
+    const end = '\n--\n-- PostgreSQL database dump complete\n--\n';
+    const said = [
+      'Defaulted container "postgres" out of: postgres, exporter',
+      'Password: ',
+      'pg_dump: warning: there are circular foreign-key constraints on this table:',
+      'pg_dump: detail: employees',
+    ];
+    const dump = `${said.join('\n')}\n${head}CREATE TABLE public.t (\n    a int\n);\n${end}`;
+    for (const text of [dump, dump.replaceAll('\n', '\r\n')]) {
+      const { notes } = await load(text);
+      assert.deepEqual(
+        notes.map(({ line, text: shown }) => [line, shown]),
+        said.map((shown, at) => [at + 1, shown.trim()]),
+      );
+    }
+    const cluster = (text: string) =>
+      `--\n-- PostgreSQL database cluster dump\n--\n\n${text}\n--\n-- PostgreSQL database cluster dump complete\n--\n`;
+    await assert.rejects(load(cluster('CREATE ROLE shop;\n')), /no database, .*pg_dumpall --globals-only/);
+    assert.deepEqual(await rowsOf('SELECT count(*)::int FROM t'), [[0]]);
+    // The dump of a database without tables is one.
+    await load(head + end.replace('\n', 'SET statement_timeout = 0;\n'));
+    await load(
+      'DROP DATABASE IF EXISTS shop;\nCREATE DATABASE shop;\n\n\\c shop;\nCREATE TABLE t (a int);\n\\c - ada\nINSERT INTO t VALUES (1);',
+    );
+    assert.deepEqual(await rowsOf('SELECT a FROM t'), [[1]]);
   });
 
   test('keeps the path of names, which functions in indexes, checks and views rely on', async () => {

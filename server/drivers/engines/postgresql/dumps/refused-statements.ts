@@ -3,6 +3,7 @@
  * and rights of missing roles, objects of the whole server, or operations for administrators only.
  * They are those of pg_dump and pg_dumpall 9 to 18, and of pg_restore.
  */
+import { withCollations } from './absent-collations.ts';
 import { AbsentSchemas } from './absent-schemas.ts';
 import { AbsentThings, neededExtension, ofAdministrators } from './absent-things.ts';
 import { olderForm } from './newer-syntax.ts';
@@ -64,10 +65,15 @@ const ROUTINE_SETTING =
 const WITH_OIDS = pattern(
   "^(CREATE (?:UNLOGGED )?TABLE\\s[\\s\\S]*\\)) WITH (?:OIDS|\\(\\s*OIDS(?:\\s*=\\s*'?true'?)?\\s*\\))\\s*;?$",
 );
+const METHOD = pattern('^CREATE(?: UNIQUE)? INDEX [\\s\\S]*? USING (ID) \\(');
+const OF_FILES =
+  /^CREATE\s+TEXT\s+SEARCH\s+DICTIONARY\b[\s\S]*\b(?:dictfile|afffile|synonyms|dictfile|thesaurus)\s*=/i;
 const DROPPED = pattern('^(?:DROP |ALTER [\\s\\S]*\\sDROP )');
 const NO_ROLE = new Set(['public', 'current_user', 'current_role', 'session_user']);
 
 const NOTHING_TO_DROP = 'there is nothing to drop: the load starts with an empty database';
+const NO_OIDS = 'tables have no hidden OIDs';
+const TRUE = /^(?:on|true|yes|1)$/;
 const NO_FOREIGN = 'foreign servers are not available here';
 const MADE_ROLE = new RegExp(`CREATE\\s+ROLE\\s+(${ID})`, 'gi');
 /** Objects that belong to the server or its administrators, by the words after CREATE, ALTER etc. */
@@ -92,10 +98,12 @@ const FOREIGN_SCHEMA = /^IMPORT\s+FOREIGN\b/i;
 
 /** First words of statements that may be refused. */
 const ASKED = new Set(
-  'alter comment create delete do drop grant import refresh reset revoke security select set update'.split(
+  'alter checkpoint comment create delete do drop grant import load refresh reset revoke security select set update'.split(
     ' ',
   ),
 );
+/** Those with rows, which are left out with the extension of their table. */
+const ROWS = new Set(['copy', 'insert']);
 /** Maximum inspected length of statements other than CREATE. */
 const MOST_HEAD = 4096;
 /** The matching time grows quadratically with whitespace. */
@@ -115,13 +123,13 @@ export class RefusedStatements {
   constructor(facts: ServerFacts, { startsEmpty = true }: { readonly startsEmpty?: boolean } = {}) {
     this.#facts = facts;
     this.#hasBegun = !startsEmpty;
-    this.#absentSchemas = startsEmpty ? new AbsentSchemas(facts.schemas) : null;
+    this.#absentSchemas = startsEmpty ? new AbsentSchemas(facts) : null;
     this.#roles = new Set(facts.roles);
   }
 
   /** Whether statements with this first word may be refused. */
   asksAbout(word: string): boolean {
-    return ASKED.has(word);
+    return ASKED.has(word) || (ROWS.has(word) && this.#absentSchemas?.lacksExtension === true);
   }
 
   /** Why the statement cannot run here; null: it can, as far as known. */
@@ -131,13 +139,17 @@ export class RefusedStatements {
     if (LONG_SPACE.test(text)) return null;
     const isCut = text.length > MOST_HEAD && word !== 'create';
     if (isCut && (word === 'alter' || word === 'grant' || word === 'revoke')) return null;
-    const head = isCut ? text.slice(0, MOST_HEAD) : text;
-    const refused =
-      this.#ofWord(word, head) ??
-      this.#absentThings.neededBy(head) ??
-      this.#absentSchemas?.of(text) ??
-      olderForm(text, this.#facts.version);
+    const headOf = (now: string) => (isCut ? now.slice(0, MOST_HEAD) : now);
+    const refused = through(text, [
+      (now) => this.#ofWord(word, headOf(now)),
+      (now) => this.#absentThings.neededBy(headOf(now)),
+      (now) => this.#absentSchemas?.ofExtension(headOf(now)) ?? null,
+      (now) => this.#absentSchemas?.of(now) ?? null,
+      (now) => withCollations(now, this.#facts),
+      (now) => olderForm(now, this.#facts.version),
+    ]);
     if (refused !== null) this.#absentThings.note(text, refused.instead);
+    if (refused !== null && refused.instead === undefined) this.#absentSchemas?.noteLeftOut(text);
     if (refused === null || refused.instead !== undefined) this.#noteRun(word, text);
     return refused;
   }
@@ -162,6 +174,9 @@ export class RefusedStatements {
       case 'do':
         for (const [, name = ''] of text.matchAll(MADE_ROLE)) this.#roles.add(plainName(name));
         return null;
+      case 'load':
+      case 'checkpoint':
+        return because('it concerns the server, and a load changes only this database');
       case 'security':
         return LABEL.test(text) ? because('no security label provider is installed') : null;
       case 'import':
@@ -172,6 +187,7 @@ export class RefusedStatements {
           this.#policy(text) ??
           this.#stored(text) ??
           this.#far(text) ??
+          this.#method(text) ??
           this.#routineSettings(text)
         );
       case 'update':
@@ -235,6 +251,7 @@ export class RefusedStatements {
   #value(name: string, given: string): Refused | null {
     const value = plainName(given.replace(/^'([\s\S]*)'$/, '$1'));
     if (value === '' || value === 'default') return null;
+    if (name === 'default_with_oids' && TRUE.test(value)) return because(NO_OIDS);
     if (name === 'default_tablespace' && value !== 'pg_default') return noTablespace(value);
     if (name === 'default_table_access_method' && !this.#facts.accessMethods.has(value))
       return because(`there is no table access method ${value} here`);
@@ -247,7 +264,7 @@ export class RefusedStatements {
     if (!this.#hasBegun && UNLINK.test(text)) return because(NOTHING_TO_DROP);
     const name = STATISTICS.exec(text)?.[1];
     if (name === undefined) return null;
-    if (name.startsWith('pg_restore') && this.#facts.restoresStatistics) return null;
+    if (name.startsWith('pg_restore') && this.#facts.functions.has('pg_restore_relation_stats')) return null;
     return because(`PostgreSQL ${this.#facts.version} has no ${name} for users; statistics are rebuilt`);
   }
 
@@ -315,10 +332,18 @@ export class RefusedStatements {
 
   #stored(text: string): Refused | null {
     const [, made, space] = TABLESPACE.exec(text) ?? [];
-    if (made !== undefined && space !== undefined && plainName(space) !== 'pg_default')
-      return { ...noTablespace(space), instead: `${made};` };
-    const table = WITH_OIDS.exec(text)?.[1];
-    return table === undefined ? null : { reason: 'tables have no hidden OIDs', instead: `${table};` };
+    const isAway = space !== undefined && plainName(space) !== 'pg_default';
+    const table = WITH_OIDS.exec(made === undefined ? text : `${made};`)?.[1];
+    const instead = `${table ?? made};`;
+    if (table === undefined) return isAway ? { ...noTablespace(space), instead } : null;
+    return { reason: isAway ? `${NO_OIDS}; ${noTablespace(space).reason}` : NO_OIDS, instead };
+  }
+
+  #method(text: string): Refused | null {
+    if (OF_FILES.test(text)) return because('dictionaries in files of the server are not available here');
+    const name = METHOD.exec(text)?.[1];
+    if (name === undefined || this.#facts.accessMethods.has(plainName(name))) return null;
+    return because(`there is no index access method ${name} here`);
   }
 
   #moved(text: string): Refused | null {
@@ -336,3 +361,17 @@ const noTablespace = (name: string) =>
   because(`there is no tablespace ${name} here; the default one is used`);
 const noRole = (name: string | undefined) =>
   name === undefined ? null : because(`there is no role ${name} on this server`);
+
+/** The statement after all steps; null: it can run unchanged. */
+function through(text: string, steps: readonly ((now: string) => Refused | null)[]): Refused | null {
+  const reasons: string[] = [];
+  let instead = text;
+  for (const step of steps) {
+    const refused = step(instead);
+    if (refused === null) continue;
+    reasons.push(refused.reason);
+    if (refused.instead === undefined) return { reason: reasons.join('; ') };
+    instead = refused.instead;
+  }
+  return reasons.length === 0 ? null : { reason: reasons.join('; '), instead };
+}

@@ -16,9 +16,12 @@ export interface ServerFacts {
   readonly schemas: ReadonlySet<string>;
   readonly accessMethods: ReadonlySet<string>;
   readonly languages: ReadonlySet<string>;
+  /** Collations that PostgreSQL has of itself and of the host, for the encoding of the database. */
+  readonly collations: ReadonlySet<string>;
+  /** Names of the functions of PostgreSQL itself. */
+  readonly functions: ReadonlySet<string>;
   /** The types of PostgreSQL itself, as pg_dump writes them. */
   readonly types: ReadonlySet<string>;
-  readonly restoresStatistics: boolean;
 }
 
 /** `loader`: the role that runs the statements. */
@@ -29,9 +32,6 @@ export async function factsOf(client: ClientBase, loader: string): Promise<Serve
   };
   const settings = await client.query<{ name: string; is_free: boolean }>(
     "SELECT name, context = 'user' AS is_free FROM pg_settings",
-  );
-  const functions = await names(
-    "SELECT proname AS name FROM pg_proc WHERE proname = 'pg_restore_relation_stats'",
   );
   const version = await client.query<{ server_version: string }>('SHOW server_version');
   return {
@@ -50,10 +50,17 @@ export async function factsOf(client: ClientBase, loader: string): Promise<Serve
     schemas: await names('SELECT nspname AS name FROM pg_namespace'),
     accessMethods: await names('SELECT amname AS name FROM pg_am'),
     languages: await names('SELECT lanname AS name FROM pg_language'),
+    collations: await names(
+      `SELECT collname AS name FROM pg_collation
+       WHERE collnamespace = 'pg_catalog'::regnamespace
+         AND collencoding IN (-1, (SELECT encoding FROM pg_database WHERE datname = current_database()))`,
+    ),
+    functions: await names(
+      "SELECT DISTINCT proname AS name FROM pg_proc WHERE pronamespace = 'pg_catalog'::regnamespace",
+    ),
     types: await names(
       `SELECT format_type(oid, NULL) AS name FROM pg_type
        WHERE typnamespace = 'pg_catalog'::regnamespace`,
     ),
-    restoresStatistics: functions.size > 0,
   };
 }

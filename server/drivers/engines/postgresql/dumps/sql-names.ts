@@ -31,6 +31,18 @@ export function withoutTexts(statement: string): string {
   return statement.replaceAll(STRINGS, (found) => (found.startsWith('"') ? found : "''"));
 }
 
+/** The statement with everything but its texts changed. */
+export function outsideTexts(statement: string, change: (part: string) => string): string {
+  const changed: string[] = [];
+  let at = 0;
+  for (const { 0: found, index } of statement.matchAll(STRINGS)) {
+    if (found.startsWith('"')) continue;
+    changed.push(change(statement.slice(at, index)), found);
+    at = index + found.length;
+  }
+  return changed.join('') + change(statement.slice(at));
+}
+
 /** All words and names of the statement, with their schemas: `public.things`. */
 export function mentionsOf(statement: string): string[] {
   const all = withoutTexts(statement).matchAll(new RegExp(QUALIFIED.source, 'gi'));

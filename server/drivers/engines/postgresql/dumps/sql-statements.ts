@@ -25,7 +25,10 @@ const MAYBE_TAG = /^\$[\w\x80-\xff]*$/;
 export interface StatementJudge {
   /** Whether to inspect statements with this first word (lower case). */
   asksAbout(word: string): boolean;
-  /** Replacement with no more lines; null: unchanged. `line`: first line. */
+  /**
+   * Replacement with no more lines; null: unchanged. `line`: first line. Without COPY, its rows are left
+   * out, too.
+   */
   statement(text: string, line: number): string | null;
   /** A command of psql, such as `\connect`, and its replacement; null: unchanged. */
   command(text: string, line: number): string | null;
@@ -64,6 +67,8 @@ export class SqlStatements {
   #words: string[] = [];
   #wordEnd = -1;
   #isEscape = false;
+  /** Within rows whose COPY is left out. */
+  #isLeftOut = false;
   #parentheses = 0;
   #blocks = 0;
   /** The line of `#counted`. */
@@ -131,7 +136,10 @@ export class SqlStatements {
   }
 
   #passTo(end: number): void {
-    if (end > this.#kept) this.#out.push(this.#all.subarray(this.#kept, end));
+    if (end > this.#kept) {
+      const bytes = this.#all.subarray(this.#kept, end);
+      this.#out.push(this.#isLeftOut ? lineEndsOf(bytes) : bytes);
+    }
     this.#kept = Math.max(this.#kept, end);
   }
 
@@ -314,6 +322,8 @@ export class SqlStatements {
         this.#pastNext(LF, 'sql');
         // The text may end there, without a line end.
         this.#state = 'sql';
+        if (this.#isLeftOut) this.#passTo(this.#at);
+        this.#isLeftOut = false;
         return true;
       }
     }
@@ -346,7 +356,10 @@ export class SqlStatements {
       else if (/^set\s+standard_conforming_strings\b/i.test(text)) this.#hasOldStrings = false;
       const instead = this.#judge.asksAbout(first) ? this.#judge.statement(text, line) : null;
       if (instead !== null) this.#replace(text, instead);
-      if (isCopy && FROM_STDIN.test(text)) this.#state = 'before copy';
+      if (isCopy && FROM_STDIN.test(text)) {
+        this.#state = 'before copy';
+        this.#isLeftOut = instead === '';
+      }
     }
     this.#begin = -1;
     this.#isTooLong = false;
@@ -367,3 +380,6 @@ export class SqlStatements {
     this.#kept = this.#at;
   }
 }
+
+/** As many empty lines, so that psql reports the lines of the file. */
+const lineEndsOf = (bytes: Buffer) => Buffer.alloc(bytes.filter((byte) => byte === LF).length, LF);
