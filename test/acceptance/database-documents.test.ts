@@ -1,6 +1,7 @@
 /** Documents of MongoDB over REST, and their types as read by the driver. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import { gzipSync } from 'node:zlib';
 import {
   Binary,
   BSON,
@@ -256,6 +257,20 @@ describe('imports and exports of documents', () => {
     assert.equal(String(one.c), '9007199254740993');
     assert.ok(one.c instanceof Long && two?.e[0] instanceof Double);
     assert.deepEqual(Object.getOwnPropertyDescriptor(one, '__proto__')?.value, { x: new Int32(1) });
+  });
+
+  test('a packed CSV of mongoexport is imported, its ids as ObjectIds', async () => {
+    const id = '507f1f77bcf86cd799439011';
+    const file = new Blob([gzipSync(`_id,by,n\nObjectId(${id}),"ObjectId(""${id}"")",5\n`)]);
+    const body = new FormData();
+    body.set('file', file, 'goods.csv.gz');
+    await user.expect(200, target({ table: 'mongoexport' }), { body });
+    const one = await items('mongoexport').findOne({});
+    assert.deepEqual([one?._id, one?.by], [new ObjectId(id), new ObjectId(id)]);
+    const workbook = new Blob([`PK\u0003\u0004${'.'.repeat(26)}[Content_Types].xml${'.'.repeat(300)}`]);
+    body.set('file', workbook, 'goods.xlsx');
+    const { detail } = await user.refused(400, 'load_failed', [target({ table: 'none' }), { body }]);
+    assert.match(detail, /is a workbook of Excel, not CSV: save it as CSV there/);
   });
 
   test('columns get types by a guess that can be changed, and a 24-digit _id is an ObjectId', async () => {

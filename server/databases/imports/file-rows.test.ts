@@ -64,6 +64,8 @@ test('separator, header and types are guessed', () => {
     ['1', '-2', null],
     ['1', '2.5', '1e3'],
     ['01234', '1'],
+    ['123456789012345678', '-1'],
+    ['1234567890123456789', '1'],
     ['true', 'FALSE'],
     ['2026-02-03'],
     ['2026-02-03T04:05:06Z', '2026-02-03 04:05'],
@@ -73,7 +75,20 @@ test('separator, header and types are guessed', () => {
     [null, ''],
   ];
   assert.deepEqual(kinds.map(kindOf), [
-    ...['integer', 'number', 'text', 'boolean', 'date', 'timestamp', 'bytes', 'json', 'text', 'text'],
+    ...[
+      'integer',
+      'number',
+      'text',
+      'integer',
+      'text',
+      'boolean',
+      'date',
+      'timestamp',
+      'bytes',
+      'json',
+      'text',
+      'text',
+    ],
   ]);
 });
 

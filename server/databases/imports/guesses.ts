@@ -24,6 +24,9 @@ const PATTERNS: readonly (readonly [ColumnKind, RegExp])[] = [
   ['bytes', /^\\x(?:[0-9a-fA-F]{2})+$/],
 ];
 
+/** A number of so many digits is a code, too: as a number of some engines it would lose the last of them. */
+const TOO_LONG = /^-?\d{19,}$/;
+
 export function formatOf(beginning: string): ImportFormat {
   return /^\s*[[{]/.test(beginning) ? 'json' : 'csv';
 }
@@ -78,6 +81,7 @@ function kindOfValue(value: unknown): ColumnKind {
   if (typeof value === 'number') return Number.isSafeInteger(value) ? 'integer' : 'number';
   if (typeof value === 'object' && value !== null)
     return typeof (value as { base64?: unknown }).base64 === 'string' ? 'bytes' : 'json';
+  if (TOO_LONG.test(String(value))) return 'text';
   return PATTERNS.find(([, pattern]) => pattern.test(String(value)))?.[0] ?? 'text';
 }
 

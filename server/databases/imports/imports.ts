@@ -1,7 +1,14 @@
 /** Rows of a CSV or JSON file, added to a new or existing table in one transaction. */
 import type { Principal } from '../../calls/principal.ts';
 import { AppError, invalidField } from '../../platform/errors.ts';
-import { type InsertBatch, type RefusedRow, RowsRefused, type Table, TableLeft } from '../engine.ts';
+import {
+  type InsertBatch,
+  LoadFailed,
+  type RefusedRow,
+  RowsRefused,
+  type Table,
+  TableLeft,
+} from '../engine.ts';
 import type { DatabaseTurns } from '../life/states.ts';
 import type { Queries } from '../queries.ts';
 import type { RowLanguage, RowStatement } from '../rows/row-language.ts';
@@ -11,6 +18,7 @@ import { type ImportedRow, readRows, type SourceAsk } from './file-rows.ts';
 import { type ColumnKind, kindOf } from './guesses.ts';
 import { type ImportColumn, type ImportedTable, SAMPLE_ROWS } from './import-schema.ts';
 import { LastLines } from './last-lines.ts';
+import { sourceFile } from './source-file.ts';
 import { type Convert, converterOf } from './values.ts';
 
 export interface ImportsDeps {
@@ -72,12 +80,13 @@ export class Imports {
 
   async #run(principal: Principal, databaseId: string, { file, ask, signal }: Given): Promise<ImportedTable> {
     const { rows: tables, queries } = this.#deps;
+    const pieces = this.#checked(sourceFile(this.#checked(file)));
     try {
       const { table: name, schema } = ask;
       const input = schema === undefined ? { table: name } : { table: name, schema };
       const found = await tables.importing(principal, databaseId, { input, signal });
       const hasDocuments = found.language.documents !== undefined;
-      const source = await readRows(this.#checked(file), { ...ask, hasDocuments });
+      const source = await readRows(pieces, { ...ask, hasDocuments });
       const plan = planOf(source, ask, found);
       const { table, language, isNew, columns } = plan;
       const about = {
@@ -117,7 +126,12 @@ export class Imports {
       }
       return { ...about, sample: [], rows: lines.count };
     } catch (error) {
+      if (error instanceof LoadFailed)
+        throw new AppError('load_failed', `${error.message}. Nothing was imported`);
       throw error instanceof BrokenText ? badText(error) : error;
+    } finally {
+      // A plan reads the beginning alone.
+      await pieces.return(undefined);
     }
   }
 

@@ -2,6 +2,8 @@
 import type { ColumnKind } from '../../../databases/imports/guesses.ts';
 
 const OBJECT_ID = /^[0-9a-f]{24}$/i;
+/** As mongoexport writes it into CSV. */
+const NAMED_ID = /^ObjectId\(["']?([0-9a-f]{24})["']?\)$/i;
 const INT32 = 2 ** 31;
 const INT64 = 2n ** 63n;
 
@@ -11,6 +13,8 @@ export function importedValue(kind: ColumnKind, name: string): (value: unknown) 
   const isId = name === '_id' && kind === 'text';
   return (value) => {
     if (value === null || (value === '' && kind !== 'text')) return null;
+    const named = typeof value === 'string' ? NAMED_ID.exec(value)?.[1] : undefined;
+    if (named !== undefined && kind === 'text') return { $oid: named.toLowerCase() };
     if (isId && typeof value === 'string' && OBJECT_ID.test(value)) return { $oid: value.toLowerCase() };
     return typeof value === 'string' ? convert(value) : value;
   };
