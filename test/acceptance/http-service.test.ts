@@ -7,6 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { CheckedClient } from '../harness/checked-client.ts';
 import { sessionOf } from '../harness/client.ts';
 import { ADMIN_KEY, CloudProcess } from '../harness/cloud-process.ts';
+import { eventually } from '../harness/waiting.ts';
 
 const cloud = await CloudProcess.start({ env: { CLOUDLET_LOG_LEVEL: 'debug' } });
 after(() => cloud.stop());
@@ -106,6 +107,20 @@ test('/metrics is Prometheus text that counts what happens', async () => {
   assert.match(build ?? '', /version="\d+\.\d+\.\d+",node="\d+\.[\d.]+",metadata="\w+",storage="\w+"/);
   // Values of a new, healthy cloud, which must not trigger an alert.
   for (const [name, value] of after) if (/_up\b|key_taken/.test(name)) assert.equal(value, 1, name);
+});
+
+test('S3 requests are counted apart from REST, by operation, and logged as those of REST', async () => {
+  const { status, headers } = await fetch(`${cloud.data}/no-such-bucket/a.txt?secret=1`);
+  assert.equal(status, 404);
+  const text = await (await fetch(`${cloud.api}/metrics`)).text();
+  const series = /^cloudlet_http_requests_total\{route="GetObject",protocol="s3",status="404"\} 1$/m;
+  assert.match(text, series);
+  const id = headers.get('x-amz-request-id') ?? 'none';
+  const isLogged = () => cloud.output.split('\n').find((line) => line.includes(`"request_id":"${id}"`));
+  const line = JSON.parse(await eventually('the request is logged', isLogged));
+  const { method, path, status: logged } = line;
+  assert.deepEqual([method, path, logged, line.msg], ['GET', '/no-such-bucket/a.txt', 404, 'request']);
+  for (const name of ['seconds', 'account', 'address']) assert.ok(name in line, name);
 });
 
 describe('the system status', () => {
