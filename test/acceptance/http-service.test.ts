@@ -113,7 +113,7 @@ test('S3 requests are counted apart from REST, by operation, and logged as those
   const { status, headers } = await fetch(`${cloud.data}/no-such-bucket/a.txt?secret=1`);
   assert.equal(status, 404);
   const text = await (await fetch(`${cloud.api}/metrics`)).text();
-  const series = /^cloudlet_http_requests_total\{route="GetObject",protocol="s3",status="404"\} 1$/m;
+  const series = /^cloudlet_http_requests_total\{route="s3GetObject",protocol="s3",status="404"\} 1$/m;
   assert.match(text, series);
   const id = headers.get('x-amz-request-id') ?? 'none';
   const isLogged = () => cloud.output.split('\n').find((line) => line.includes(`"request_id":"${id}"`));

@@ -45,7 +45,8 @@ const ALLOWED: ReadonlySet<number> = new Set([
 ]);
 
 const FORBIDDEN_FUNCTIONS: ReadonlySet<string> = new Set(['load_extension', 'fts3_tokenizer']);
-const VIRTUAL_TABLES: ReadonlySet<string> = new Set(
+/** Modules of virtual tables. */
+export const VIRTUAL_TABLES: ReadonlySet<string> = new Set(
   'fts3 fts4 fts5 fts5vocab rtree rtree_i32 geopoly'.split(' '),
 );
 

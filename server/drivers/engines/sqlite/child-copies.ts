@@ -3,10 +3,9 @@ import { rmSync } from 'node:fs';
 import { backup, DatabaseSync } from 'node:sqlite';
 import { DiskFull, hostSpace, isFull } from '../../../../libs/sqlite/index.ts';
 import type { Handler } from '../../engine-children/child-call.ts';
-import { makeOfText, RefusedText } from './sql-text.ts';
+import { type LeftOutText, makeOfText, RefusedText } from './sql-text.ts';
 import type { TenantConnections } from './tenant-connections.ts';
 import { numberOf, openTenantFile } from './tenant-file.ts';
-import { NO_VECTOR_INDEX } from './vectors.ts';
 
 /** Exceeds every file. */
 const ALL_PAGES = 2 ** 31 - 1;
@@ -63,10 +62,10 @@ function asOneFile(path: string): void {
  */
 export const checkHandler: Handler = async ({ head }) => {
   const sizeLimit = { sizeLimitBytes: Number(head.sizeLimitBytes), mayGrow: true };
-  let passedOver: readonly string[] = [];
+  let leftOut: readonly LeftOutText[] = [];
   try {
     const how = { sizeLimit, isAdded: head.isAdded === true, lenient: head.lenient === true };
-    if (typeof head.text === 'string') passedOver = await makeOfText(head.text, String(head.file), how);
+    if (typeof head.text === 'string') leftOut = await makeOfText(head.text, String(head.file), how);
   } catch (error) {
     if (isFull(error instanceof RefusedText ? (error.cause ?? error) : error)) {
       if (hostSpace.limitFor(0, sizeLimit.sizeLimitBytes) < sizeLimit.sizeLimitBytes)
@@ -82,7 +81,6 @@ export const checkHandler: Handler = async ({ head }) => {
     sessions: 'single',
   });
   try {
-    const leftOut = passedOver.map((text) => ({ text: text.trim(), reason: NO_VECTOR_INDEX }));
     return { head: { fault: faultIn(database), leftOut } };
   } finally {
     database.close();

@@ -6,9 +6,9 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { readSql } from '../../../../libs/hrana/index.ts';
 import { NO_STATEMENT } from '../../../databases/file-start.ts';
 import type { SizeLimit } from '../../engine-children/child-call.ts';
-import { loadAuthorizer } from './authorizer.ts';
+import { loadAuthorizer, VIRTUAL_TABLES } from './authorizer.ts';
 import { LIMITS, limitSize, PAGE_BYTES } from './tenant-file.ts';
-import { defineVectorFunctions, dropVectorParts, vectorIndexOf } from './vectors.ts';
+import { defineVectorFunctions, dropVectorParts, NO_VECTOR_INDEX, vectorIndexOf } from './vectors.ts';
 
 const PIECE_BYTES = 256 * 1024;
 /** SQLite's own limit. */
@@ -22,6 +22,15 @@ const FOR_PROGRAM =
   /^\.(?:bail|changes|dbconfig|echo|headers?|log|mode|nullvalue|print|separator|timeout|timer|width)\b[^\n]*$/;
 /** Tables that SQLite creates itself; `.schema` prints them nevertheless. */
 const OWN_TABLE = /^\s*CREATE TABLE (?:IF NOT EXISTS )?["']?sqlite_(?:sequence|stat[1-4])["']?\s*\(/i;
+
+const MODULE =
+  /^\s*(?:INSERT\s+INTO\s+"?sqlite_(?:schema|master)"?\s*\([^)]*\)\s*VALUES\s*\(\s*'table'[^;]*?')?CREATE\s+VIRTUAL\s+TABLE\s[^;]*?\sUSING\s+"?(\w+)/i;
+
+/** A statement that is left out. */
+export interface LeftOutText {
+  readonly text: string;
+  readonly reason: string;
+}
 
 export class RefusedText extends Error {}
 
@@ -38,9 +47,9 @@ export interface MakingHow {
  * with the line of a statement that fails. Check the file like an uploaded one. Resolves with the statements
  * that are left out.
  */
-export async function makeOfText(from: string, to: string, how: MakingHow): Promise<readonly string[]> {
+export async function makeOfText(from: string, to: string, how: MakingHow): Promise<readonly LeftOutText[]> {
   const { sizeLimit, isAdded, lenient } = how;
-  const leftOut: string[] = [];
+  const leftOut: LeftOutText[] = [];
   const database = new DatabaseSync(to, {
     allowExtension: false,
     // The dump of a virtual table writes its parts.
@@ -58,8 +67,9 @@ export async function makeOfText(from: string, to: string, how: MakingHow): Prom
     defineVectorFunctions(database);
     database.setAuthorizer(loadAuthorizer);
     const isPassedOver = (text: string) => {
-      if (!lenient || vectorIndexOf(text) === undefined) return passedOver.test(text);
-      leftOut.push(text);
+      const reason = lenient ? whyNot(text) : undefined;
+      if (reason === undefined) return passedOver.test(text);
+      leftOut.push({ text: text.trim(), reason });
       return true;
     };
     const hasEnd = await runAll(database, from, isPassedOver);
@@ -73,7 +83,7 @@ export async function makeOfText(from: string, to: string, how: MakingHow): Prom
     if (leftOut.length > 0)
       dropVectorParts(
         database,
-        leftOut.flatMap((text) => vectorIndexOf(text) ?? []),
+        leftOut.flatMap(({ text }) => vectorIndexOf(text) ?? []),
       );
     database.exec('COMMIT');
     return leftOut;
@@ -81,6 +91,14 @@ export async function makeOfText(from: string, to: string, how: MakingHow): Prom
     database.close();
     rmSync(from, { force: true });
   }
+}
+
+/** Why this SQLite cannot have it; undefined: it can, as far as known. */
+function whyNot(text: string): string | undefined {
+  if (vectorIndexOf(text) !== undefined) return NO_VECTOR_INDEX;
+  const name = MODULE.exec(text)?.[1];
+  if (name === undefined || VIRTUAL_TABLES.has(name.toLowerCase())) return undefined;
+  return `there is no module ${name} here; the tables in which it kept its content are loaded`;
 }
 
 /** `.dump` also writes the rows of sqlite_sequence, of which a table has one. */

@@ -9,6 +9,7 @@ import { pipeline } from 'node:stream/promises';
 import { test } from 'node:test';
 import { createClient } from '@libsql/client';
 import { type EngineDatabase, LoadFailed } from '../../../databases/engine.ts';
+import { LeftOut } from '../../../databases/left-out.ts';
 import { type EngineFixture, type NotesClient, testEngine } from '../../../testing/engine.conformance.ts';
 import { eventually } from '../../../testing/eventually.ts';
 import { openSqlite } from '../../../testing/sqlite-fixture.ts';
@@ -163,6 +164,37 @@ test('SQL text of .dump is loaded as a whole, or not at all', async () => {
     await refused('\n-- nothing\n;/* at all */  \n', /empty: it has no statement/);
     await refused(Buffer.alloc(40 * 1024 * 1024, ' '), /^line 1: the statement is too long/);
     assert.deepEqual(await run(database, 'SELECT count(*) FROM a'), [[3]]);
+  } finally {
+    await close();
+  }
+});
+
+test('SQL text with virtual tables of other modules is loaded without them, and told', async () => {
+  const { engine, make, run, close } = openSqlite();
+  const { signal } = new AbortController();
+  try {
+    const database = await make();
+    const made = (name: string) =>
+      `INSERT INTO sqlite_schema(type,name,tbl_name,rootpage,sql)VALUES('table','${name}','${name}',0,'CREATE VIRTUAL TABLE ${name} USING vec0(e float[3])');\n`;
+    const text =
+      `PRAGMA writable_schema=ON;\n${made('v')}${made('w').replace('_schema', '_master')}PRAGMA writable_schema=OFF;\n` +
+      `CREATE TABLE v_info (a);\nINSERT INTO v_info VALUES ('CREATE VIRTUAL TABLE x USING vec0()');\n` +
+      'CREATE VIRTUAL TABLE SpatialIndex USING VirtualSpatialIndex();\nCREATE VIRTUAL TABLE f USING fts5(t);\n';
+    const load = (leftOut?: LeftOut) =>
+      engine.load(database, Readable.from([Buffer.from(text)]), { signal, leftOut });
+    await assert.rejects(load(), LoadFailed);
+    const leftOut = new LeftOut();
+    await load(leftOut);
+    assert.deepEqual(
+      leftOut.notes.map(({ text: told, reason }) => [told.slice(0, 20), reason.split(' ')[4]]),
+      [
+        ['INSERT INTO sqlite_s', 'vec0'],
+        ['INSERT INTO sqlite_m', 'vec0'],
+        ['CREATE VIRTUAL TABLE', 'VirtualSpatialIndex'],
+      ],
+    );
+    const names = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'f_%' ORDER BY 1";
+    assert.deepEqual(await run(database, names), [['f'], ['v_info']]);
   } finally {
     await close();
   }
