@@ -2,7 +2,7 @@
 import type { ColumnKind } from '../../../databases/imports/guesses.ts';
 
 const OBJECT_ID = /^[0-9a-f]{24}$/i;
-/** As mongoexport writes it into CSV. */
+/** The form of ids in CSV of mongoexport. */
 const NAMED_ID = /^ObjectId\(["']?([0-9a-f]{24})["']?\)$/i;
 const INT32 = 2 ** 31;
 const INT64 = 2n ** 63n;

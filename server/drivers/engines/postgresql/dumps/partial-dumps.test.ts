@@ -1,4 +1,4 @@
-/** Dumps that refer to missing things, or to the host that they come from: statements are skipped and reported. */
+/** Dumps that refer to missing things, or to their old host: statements are skipped and reported. */
 // Its own process: it starts servers.
 import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';

@@ -102,7 +102,7 @@ const ASKED = new Set(
     ' ',
   ),
 );
-/** Those with rows, which are left out with the extension of their table. */
+/** Statements with rows, which are left out with the extension of their table. */
 const ROWS = new Set(['copy', 'insert']);
 /** Maximum inspected length of statements other than CREATE. */
 const MOST_HEAD = 4096;

@@ -381,5 +381,5 @@ export class SqlStatements {
   }
 }
 
-/** As many empty lines, so that psql reports the lines of the file. */
+/** Empty lines of the same number, so that psql reports the lines of the file. */
 const lineEndsOf = (bytes: Buffer) => Buffer.alloc(bytes.filter((byte) => byte === LF).length, LF);
