@@ -43,6 +43,11 @@ async function type(statement: string): Promise<void> {
 step('a result of more than 1,000 rows is read page by page', async () => {
   const { page } = ada;
   await page.goto(`${ada.fixture.cloud.api}${path.replace('/api', '')}?tab=query`);
+  await button('History').press('Enter');
+  const note = page.getByRole('menuitem', { name: /^Queries that you run/ });
+  await note.waitFor();
+  await page.keyboard.press('Escape');
+  await note.waitFor({ state: 'detached' });
   await type('SELECT word FROM many ORDER BY id');
   await page.keyboard.press('Control+Enter');
   await page.getByText('Rows 1 to 1,000').waitFor();

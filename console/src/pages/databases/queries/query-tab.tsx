@@ -282,10 +282,13 @@ interface HistoryMenuProps {
 }
 
 function HistoryMenu({ history: { entries, clear }, onChoose }: HistoryMenuProps) {
+  const [isOpen, setOpen] = useState(false);
+  // Without an item that can be chosen, the focus stays on the button.
+  const closeByKey = ({ key }: { key: string }) => key === 'Escape' && setOpen(false);
   return (
-    <Menu position="bottom-end" width={420}>
+    <Menu position="bottom-end" width={420} opened={isOpen} onChange={setOpen}>
       <Menu.Target>
-        <Button variant="default" leftSection={<ClockIcon width={18} />}>
+        <Button variant="default" leftSection={<ClockIcon width={18} />} onKeyDown={closeByKey}>
           {words.history}
         </Button>
       </Menu.Target>
