@@ -8,6 +8,7 @@ import { eventually } from '../harness/waiting.ts';
 import { noBrowser } from './browser-kit.ts';
 import { assertAccessible } from './console-journey.ts';
 import { ConsoleFixture, clientOf, PASSWORD } from './console-kit.ts';
+import { assertRoomForLongWords } from './long-words.ts';
 
 describe('the audit log in the console', { skip: noBrowser }, () => {
   let fixture: ConsoleFixture;
@@ -63,6 +64,7 @@ describe('the audit log in the console', { skip: noBrowser }, () => {
     const fits = 'document.documentElement.scrollWidth <= document.documentElement.clientWidth';
     await eventually('the page fits', () => page.evaluate(fits));
     await assertAccessible(page, 'activity of all');
+    await assertRoomForLongWords(page, 'activity of all');
     assert.deepEqual(fixture.complaints, []);
   });
 });

@@ -149,6 +149,11 @@ const STILL = `(async () => {
   }
 })()`;
 
+/** A page of any browser; its expressions result in a string, a number, true or false. */
+export interface Evaluates {
+  evaluate(expression: string): Promise<unknown>;
+}
+
 /** The rules of axe-core whose results differ by theme. */
 const COLOUR_RULES = ['color-contrast', 'link-in-text-block'];
 
@@ -156,15 +161,19 @@ const COLOUR_RULES = ['color-contrast', 'link-in-text-block'];
  * Serious or critical findings of axe-core: rule and place. `inside`: a CSS selector; default: the page.
  * `onlyColours`: for a page that was checked in the other theme.
  */
-export async function seriousFaults(page: Page, inside = 'html', onlyColours = false): Promise<string[]> {
+export async function seriousFaults(
+  page: Evaluates,
+  inside = 'html',
+  onlyColours = false,
+): Promise<string[]> {
   await page.evaluate(STILL);
-  if (!(await page.evaluate(`'axe' in window`))) await page.evaluate(AXE);
+  if (!(await page.evaluate(`'axe' in window`))) await page.evaluate(`${AXE}; 0`);
   const rules = { rules: { 'target-size': { enabled: true } } };
   // Collecting the places of passed checks would take half of the time.
   const options = { ...(onlyColours ? { runOnly: COLOUR_RULES } : rules), resultTypes: ['violations'] };
   const asked = `'${inside}', ${JSON.stringify(options)}`;
-  const faults = await page.evaluate(`axe.run(${asked}).then(({ violations }) => violations
+  const faults = await page.evaluate(`axe.run(${asked}).then(({ violations }) => JSON.stringify(violations
     .filter(({ impact }) => impact === 'serious' || impact === 'critical')
-    .flatMap(({ id, nodes }) => nodes.map(({ target, failureSummary }) => id + ' at ' + target + ': ' + failureSummary)))`);
-  return faults as string[];
+    .flatMap(({ id, nodes }) => nodes.map(({ target, failureSummary }) => id + ' at ' + target + ': ' + failureSummary))))`);
+  return JSON.parse(String(faults)) as string[];
 }

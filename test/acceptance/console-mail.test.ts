@@ -9,6 +9,7 @@ import { eventually } from '../harness/waiting.ts';
 import { noBrowser } from './browser-kit.ts';
 import { assertAccessible } from './console-journey.ts';
 import { ConsoleFixture, PASSWORD } from './console-kit.ts';
+import { assertRoomForLongWords } from './long-words.ts';
 
 const skip = noBrowser;
 const NEXT = 'quite another one';
@@ -84,6 +85,7 @@ test('a forgotten password, on a phone in the dark', { skip }, async () => {
   await page.getByRole('link', { name: 'Forgot your password?' }).click();
   await page.getByRole('heading', { name: 'Forgot your password?' }).waitFor();
   await look(page, 'forgot');
+  await assertRoomForLongWords(page, 'forgot');
   const said: string[] = [];
   for (const email of ['nobody@example.org', 'ada@example.org']) {
     await page.goto(`${fixture.cloud.api}/forgot-password`);
@@ -94,6 +96,7 @@ test('a forgotten password, on a phone in the dark', { skip }, async () => {
   }
   assert.equal(said[0], said[1]);
   await look(page, 'forgot sent');
+  await assertRoomForLongWords(page, 'forgot sent');
   const link = await linkTo('ada@example.org', 'reset-password');
   await page.goto(link);
   for (const label of ['New password', 'New password, again'])
