@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { GuestEnd, GuestSpec } from '../../compute/hypervisor.ts';
 import { isAppError } from '../../platform/errors.ts';
 import { eventually } from '../../testing/eventually.ts';
@@ -273,6 +274,32 @@ describe('QEMU guests', { skip: noQemu }, () => {
     assert.deepEqual(processesOf(spec), []);
     assert.ok(ends.every(({ vmId }) => vmId !== spec.vmId));
     await hypervisor.discard(spec.vmId);
+  });
+
+  test('a reader that leaves in the middle of a disk leaves no open file, and closes no other', async () => {
+    const spec = fixture.newSpec();
+    const { vmId, image } = spec;
+    await hypervisor.prepare(spec);
+    const base = join(fixture.deps.imagesDirectory, `${image.imageId}.qcow2`);
+    fs.writeFileSync(base, Buffer.alloc(4 * 2 ** 20, 1));
+    const { signal } = new AbortController();
+    for (const { open } of hypervisor.copies.disksOf({ vmId, imageId: image.imageId }, signal)) {
+      for await (const piece of (await open()) ?? []) if (piece.length > 0) break;
+      // It has the number of the file that was just closed.
+      const next = fs.openSync(import.meta.filename, 'r');
+      await sleep(100);
+      assert.equal(fs.fstatSync(next).ino, fs.statSync(import.meta.filename).ino);
+      fs.closeSync(next);
+    }
+    const links = fs.readdirSync('/proc/self/fd').map((name) => {
+      const path = `/proc/self/fd/${name}`;
+      return fs.existsSync(path) ? fs.readlinkSync(path) : '';
+    });
+    assert.deepEqual(
+      links.filter((path) => path === base || path.includes(vmId)),
+      [],
+    );
+    await hypervisor.discard(vmId);
   });
 
   // Both are long, and neither affects the other.

@@ -24,7 +24,7 @@ import { GUEST, type GuestFolders, type GuestRecord } from '../guests/guest-fold
 import type { GuestRun } from '../guests/guest-run.ts';
 import type { GuestRuns } from '../guests/guest-runs.ts';
 import { createDisk } from './disk.ts';
-import { descriptionOf, type Extent, mapOf } from './disk-map.ts';
+import { bytesIn, descriptionOf, type Extent, mapOf } from './disk-map.ts';
 
 export interface DiskCopiesDeps {
   readonly folders: GuestFolders;
@@ -121,13 +121,17 @@ export class DiskCopies implements GuestFiles, GuestDisks {
   async *#still(record: GuestRecord, name: string): AsyncGenerator<Uint8Array> {
     const { folders, runs } = this.#deps;
     const fd = openOwn(folders.guestPath(record.vmId), name, fs.constants.O_RDONLY);
-    const before = fs.fstatSync(fd, { bigint: true });
-    yield* this.#bytesOf(fd, { format: 'raw', uid: record.uid });
-    const after = fs.fstatSync(fd, { bigint: true });
-    fs.closeSync(fd);
-    const isSame = before.mtimeNs === after.mtimeNs && before.size === after.size;
-    if (!isSame || (name !== FILES.seed && runs.find(record.vmId) !== null)) {
-      throw new Error('the machine was started while its disk was read');
+    try {
+      const before = fs.fstatSync(fd, { bigint: true });
+      yield* this.#bytesOf(fd, { format: 'raw', uid: record.uid });
+      const after = fs.fstatSync(fd, { bigint: true });
+      const isSame = before.mtimeNs === after.mtimeNs && before.size === after.size;
+      if (!isSame || (name !== FILES.seed && runs.find(record.vmId) !== null)) {
+        throw new Error('the machine was started while its disk was read');
+      }
+    } finally {
+      // The reader may have gone: an export that its caller cancelled.
+      fs.closeSync(fd);
     }
   }
 
@@ -159,7 +163,7 @@ export class DiskCopies implements GuestFiles, GuestDisks {
     const qemuImg = isPlain ? null : await this.#deps.qemuImg();
     const whole = { start: 0, length: size, zero: false, offset: 0 };
     const parts = qemuImg === null ? [whole] : await mapOf(qemuImg, { ...how, fd });
-    for (const part of parts) yield* part.zero ? zeros(part) : bytesIn(fd, part);
+    for (const part of parts) yield* part.zero ? zeros(part) : bytesIn(fd, part, HOLE.length);
   }
 
   async #makeTarget({ diskFormat, uid }: GuestRecord, folder: string, bytes: number): Promise<void> {
@@ -180,11 +184,6 @@ function* zeros({ start, length }: Extent): Generator<Uint8Array> {
   if (at > start) yield HOLE.subarray(0, at - start);
   for (; at + HOLE.length <= end; at += HOLE.length) yield HOLE;
   if (at < end) yield HOLE.subarray(0, end - at);
-}
-
-function bytesIn(fd: number, { offset, length }: Extent): AsyncIterable<Uint8Array> {
-  const part = { start: offset, end: offset + length - 1 };
-  return fs.createReadStream('', { fd, ...part, highWaterMark: HOLE.length, autoClose: false });
 }
 
 function diskOf({ diskFormat }: GuestRecord): string {

@@ -4,12 +4,14 @@
  * filter.
  */
 import { execFile, spawn } from 'node:child_process';
+import { read } from 'node:fs';
 import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
 import { filtered } from '../../host-process/system-calls.ts';
 
 const run = promisify(execFile);
+const readAt = promisify(read);
 
 export interface Extent {
   readonly start: number;
@@ -40,6 +42,24 @@ export async function mapOf(qemuImg: string, { fd, format, uid }: Mapped): Promi
   const code = await ended;
   if (code !== 0) throw new Error(`the holes of the disk could not be found: qemu-img ended with ${code}`);
   return JSON.parse(said) as Extent[];
+}
+
+/**
+ * The bytes of a part of a file. The descriptor stays its owner's: a stream closes it when its reader leaves,
+ * whatever `autoClose` says, and a second close would meet another file under the same number.
+ */
+export async function* bytesIn(
+  fd: number,
+  { offset, length }: Pick<Extent, 'offset' | 'length'>,
+  pieceBytes: number,
+): AsyncGenerator<Buffer> {
+  for (let at = offset; at < offset + length; ) {
+    const wanted = Math.min(pieceBytes, offset + length - at);
+    const { bytesRead, buffer } = await readAt(fd, Buffer.allocUnsafe(wanted), 0, wanted, at);
+    if (bytesRead === 0) return;
+    at += bytesRead;
+    yield buffer.subarray(0, bytesRead);
+  }
 }
 
 /** A disk by the words of qemu-img. */

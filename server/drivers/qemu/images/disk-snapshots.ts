@@ -13,7 +13,7 @@ import { FILES } from '../arguments.ts';
 import type { GuestFolders, GuestRecord } from '../guests/guest-folders.ts';
 import { noQemuImg } from '../program.ts';
 import { asDiskError } from './disk.ts';
-import { mapOf } from './disk-map.ts';
+import { bytesIn, mapOf } from './disk-map.ts';
 
 export interface DiskSnapshotsDeps {
   readonly folders: GuestFolders;
@@ -145,10 +145,8 @@ async function copyRange(
   { offset, length }: { readonly offset: number; readonly length: number },
 ): Promise<void> {
   const end = offset + length;
-  const part = { fd: from, start: offset, end: end - 1, autoClose: false, highWaterMark: CHUNK_BYTES };
   let at = offset;
-  for await (const chunk of fs.createReadStream('', part)) {
-    const bytes = chunk as Buffer;
+  for await (const bytes of bytesIn(from, { offset, length }, CHUNK_BYTES)) {
     // A full disk accepts a part without an error; the next write reports it.
     for (let done = 0; done < bytes.length; )
       done += (await to.write(bytes, done, bytes.length - done, at + done)).bytesWritten;
