@@ -27,7 +27,7 @@ const PLAIN_KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJl me@home_x_';
 
 test('keys are in meta-data, whatever the user-data is, and cannot be more than keys', () => {
   for (const userData of [null, '#!/bin/sh\necho hi\n', '#cloud-config\npackages: [vim]\n']) {
-    const sshKeys = [KEY, 'ssh-rsa AAAA', 'no key\ninstance-id: x', 'command="x" ssh-rsa AAAA'];
+    const sshKeys = [KEY, 'ssh-rsa \t AAAA', 'no key\ninstance-id: x', 'command="x" ssh-rsa AAAA'];
     const spec = { ...testSpec('tiny'), sshKeys, userData, hostname: 'web-1' };
     const files = seedFiles(spec);
     assert.equal(

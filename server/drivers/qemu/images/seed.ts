@@ -7,7 +7,7 @@ import { isoImage } from './iso-image.ts';
  * that begin with options, are left out.
  */
 function plainKey(line: string): string | null {
-  const match = /^([a-z0-9][a-z0-9@.-]*) (AAAA[A-Za-z0-9+/]*={0,2})(?:\s+(.*))?$/.exec(line.trim());
+  const match = /^([a-z0-9][a-z0-9@.-]*)[ \t]+(AAAA[A-Za-z0-9+/]*={0,2})(?:\s+(.*))?$/.exec(line.trim());
   if (match === null) return null;
   const comment = (match[3] ?? '').replace(/[^A-Za-z0-9@._-]+/g, '_');
   return [match[1], match[2], comment].join(' ').trim();
