@@ -26,7 +26,7 @@ export interface Room {
   readonly maxAll: number;
   /** Maximum per owner; beyond it, the owner's oldest ends. */
   readonly maxPerOwner: number;
-  /** Chooses the token to replace when the total is reached. Default: the oldest. */
+  /** Chooses the token to replace when the total is reached. Default: the oldest of the owner with most. */
   readonly displaced?: (open: readonly OpenToken[]) => OpenToken | undefined;
 }
 
@@ -80,7 +80,7 @@ export class ShortTokens {
   }
 
   async #makeRoom({ kind, owner }: Omit<NewToken, 'lifeMs'>, room: Room, now: number): Promise<Statement[]> {
-    const { maxAll, maxPerOwner, displaced = ([oldest]) => oldest } = room;
+    const { maxAll, maxPerOwner, displaced = oldestOfMost } = room;
     const { all, own } = await this.#store.count(kind, owner, now);
     if (own >= maxPerOwner) return [this.#store.deleteOldest(kind, owner)];
     const one = all < maxAll ? undefined : displaced(await this.#store.open(kind, now));
@@ -96,4 +96,12 @@ export class ShortTokens {
       throw error;
     }
   }
+}
+
+/** So that owners with few tokens lose none to those with many. */
+function oldestOfMost(open: readonly OpenToken[]): OpenToken | undefined {
+  const counts = new Map<string, number>();
+  for (const { owner } of open) counts.set(owner, (counts.get(owner) ?? 0) + 1);
+  const most = Math.max(0, ...counts.values());
+  return open.find(({ owner }) => counts.get(owner) === most);
 }
