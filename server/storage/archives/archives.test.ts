@@ -124,6 +124,18 @@ test('names lead nowhere but into the folder they are unpacked in, and none beco
   assert.ok(names.includes('hostile/<b>é😀'), 'what leads nowhere stays as it is');
 });
 
+test('a file that is a folder too has another name, so that all of the zip can be unpacked', async () => {
+  const names = ['a', 'a-b', 'a/b', 'a/b/c', 'a.d', 'b', 'ba'];
+  await fill('both', names);
+  const own = async (found: Promise<{ files: Unpacked[] }>) =>
+    (await found).files.map(({ name }) => name.replace(/~\w{6}$/, '~'));
+  const all = ['a~', 'a-b', 'a.d', 'a/b~', 'a/b/c', 'b', 'ba'].map((name) => `both/${name}`);
+  assert.deepEqual(await own(archive('both', '')), all);
+  assert.deepEqual((await archiveChosen('both', ['a', 'b', 'ba'])).names, ['both/a', 'both/b', 'both/ba']);
+  const chosen = (await archiveChosen('both', ['a', 'a/'])).names.map((name) => name.replace(/~\w{6}$/, '~'));
+  assert.deepEqual(chosen, ['both/a~', 'both/a/b~', 'both/a/b/c']);
+});
+
 test('what is sent is counted as a download, for owners alone, and too many files are refused', async () => {
   await fill('counted', ['a', 'b'], 30_000);
   const { id } = await fixture.buckets.find(owner, 'counted');

@@ -105,7 +105,7 @@ export class Archives {
   }
 
   async #archive(reader: Reader, what: Contents): Promise<Archive> {
-    const { bucketId, name: bucketName, root: prefix } = what;
+    const { name: bucketName, root: prefix } = what;
     const root = safePath(prefix.split('/').at(-2) ?? bucketName);
     // Visitors of a shared link do not wait with searches of its account, or hold those up.
     const walk = { accountId: reader.principal.accountId, kind: 'zip' };
@@ -119,13 +119,13 @@ export class Archives {
       try {
         held.atLeast(directoryBytes);
         const zip = new ZipWriter(sink);
-        for await (const { name, object_id, size_bytes } of this.#filesOf(bucketId, what.names)) {
+        for await (const { name, object_id, size_bytes, isFolderToo } of this.#filesOf(what)) {
           // Some programs create empty objects as folders.
           if (name.endsWith('/') && size_bytes === 0) continue;
           const inFolder = name.slice(prefix.length);
           const path = safePath(inFolder);
-          // Sanitizing must not make two names equal.
-          const own = path === inFolder ? path : `${path}~${object_id.slice(-6)}`;
+          // Sanitizing must not make two names equal, and no file on a disk is a folder too.
+          const own = path === inFolder && !isFolderToo ? path : `${path}~${object_id.slice(-6)}`;
           await this.#add(zip, { reader, objectId: object_id, path: `${root}/${own}`, signal });
           held.atLeast(zip.directoryBytes);
           // Small files come from memory: a fast reader would take all of them in one event-loop turn.
@@ -169,8 +169,23 @@ export class Archives {
     }
   }
 
-  async *#filesOf(bucketId: number, names: readonly string[]): AsyncGenerator<BrowsedRow> {
-    for (const name of names) yield* this.#files(bucketId, name);
+  async *#filesOf(what: Contents): AsyncGenerator<BrowsedRow & { readonly isFolderToo: boolean }> {
+    let row: BrowsedRow | undefined;
+    for (const name of what.names)
+      for await (const next of this.#files(what.bucketId, name)) {
+        if (row !== undefined) yield { ...row, isFolderToo: await this.#isFolderToo(what, row, next) };
+        row = next;
+      }
+    if (row !== undefined) yield { ...row, isFolderToo: false };
+  }
+
+  /** Whether other objects lie "in" this one: `a/b` beside `a`. `next`: the next one of the zip. */
+  async #isFolderToo({ bucketId }: Contents, { name }: BrowsedRow, next: BrowsedRow): Promise<boolean> {
+    // Names that begin with this one follow it at once.
+    if (!next.name.startsWith(name)) return false;
+    const from = { name: `${name}/`, after: false };
+    const [first] = await this.#deps.store.entries({ bucketId, isDeleted: false, order: 'asc' }, from, 1);
+    return first?.name.startsWith(from.name) === true;
   }
 
   /** The objects of a folder, or the single object with that name. */
