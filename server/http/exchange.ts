@@ -64,15 +64,15 @@ const ID_HEADERS = ['x-request-id'];
 /** Error codes of server errors, in all protocols. */
 const FAULTS: ReadonlySet<string> = new Set(['internal_error', 'data_corrupted', 'InternalError']);
 
-/** The account that requested the response, or that owns the link. */
-const owners = new WeakMap<ServerResponse, number>();
+/** The account that requested the response or the WebSocket, or that owns the link. */
+const owners = new WeakMap<ServerResponse | Duplex, number>();
 
 /** Call once the caller is known. Without an account, the address counts. */
-export function ownResponse(response: ServerResponse, accountId: number): void {
+export function ownResponse(response: ServerResponse | Duplex, accountId: number): void {
   if (accountId !== 0) owners.set(response, accountId);
 }
 
-export function ownerOf(response: ServerResponse): number | undefined {
+export function ownerOf(response: ServerResponse | Duplex): number | undefined {
   return owners.get(response);
 }
 

@@ -352,3 +352,37 @@ test('1,000 that stop reading and 1,000 idle ones cost little memory, and only s
   for (const { socket } of clients) socket.destroy();
   await eventually(() => guard.connections === 0);
 });
+
+test('where nothing is idle, the account with most requests and WebSockets gives up its newest', async (t) => {
+  const own = ({ headers }: IncomingMessage, by: Parameters<typeof ownResponse>[0]) =>
+    ownResponse(by, Number(headers['x-account']));
+  const server = createServer(own).on('upgrade', own);
+  const { guard, pass, port } = await guarded(t, server, { maxConnections: 8 });
+  const ask = async (account: number, event: 'request' | 'upgrade' = 'request') => {
+    const { socket } = await dial(port);
+    const asked = once(server, event);
+    const upgrade = event === 'upgrade' ? 'Connection: upgrade\r\nUpgrade: websocket\r\n' : '';
+    socket.write(`GET / HTTP/1.1\r\nHost: localhost\r\nX-Account: ${account}\r\n${upgrade}\r\n`);
+    await asked;
+    return { account, socket };
+  };
+  const all: Awaited<ReturnType<typeof ask>>[] = [];
+  for (const account of [1, 2, 1, 1, 2]) all.push(await ask(account));
+  for (const event of ['upgrade', 'request', 'upgrade'] as const) all.push(await ask(1, event));
+  await pass(1);
+  for (const account of [3, 4, 5, 6]) {
+    all.push(await ask(account));
+    await pass(1);
+  }
+  const left = () => all.filter(({ socket }) => !socket.closed).map(({ account }) => account);
+  await eventually(() => left().length === 8);
+  assert.deepEqual(left(), [1, 2, 1, 2, 3, 4, 5, 6]);
+  for (const account of [7, 8]) {
+    all.push(await ask(account));
+    await pass(1);
+  }
+  await eventually(() => left().length === 8);
+  assert.deepEqual(left(), [1, 2, 3, 4, 5, 6, 7, 8]);
+  await ask(9);
+  assert.equal(guard.connections, 9, 'all have one, and the reserve is left');
+});

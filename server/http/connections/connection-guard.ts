@@ -31,6 +31,8 @@ const MIN_BYTES = 30 * MIN_BYTES_PER_SECOND;
 const CHECK_MS = 1000;
 /** When memory or connections are short, a reader this slow is disconnected. */
 const SLOW_READER_MS = 2000;
+/** While all connections are in use, the account that uses most keeps this share of them. */
+const OWNER_SHARE = 1 / 64;
 /** Maximum concurrent refusals with a reason; further connections are closed without one. */
 const MAX_REFUSING = 200;
 
@@ -46,6 +48,12 @@ interface Transfer {
   peak: number;
 }
 
+/** A connection with a request whose response has not ended, or with a WebSocket. */
+interface Used {
+  readonly socket: Socket;
+  readonly by: ServerResponse | Socket;
+}
+
 export class ConnectionGuard {
   readonly #deps: GuardDeps;
   readonly #slots: ConnectionSlots;
@@ -55,8 +63,9 @@ export class ConnectionGuard {
   #refusing = 0;
   #hasWarnedOfTls = false;
   readonly #timer: NodeJS.Timeout;
-  /** Result of the last check. */
+  /** Results of the last check. */
   #slowReaders = new SlowReaders([]);
+  #crowding: Used[] = [];
 
   constructor(deps: GuardDeps) {
     this.#deps = deps;
@@ -69,8 +78,9 @@ export class ConnectionGuard {
       },
       isReceiving: (socket) => this.#isReceiving(socket),
       slowReader: (of) => this.#slowReaders.take(of),
+      crowding: () => this.#takeCrowding(),
     });
-    this.#timer = setInterval(() => this.#cutSlow(), CHECK_MS).unref();
+    this.#timer = setInterval(() => this.#check(), CHECK_MS).unref();
   }
 
   get connections(): number {
@@ -140,6 +150,35 @@ export class ConnectionGuard {
     const error = new AppError('overloaded', reason, { retryAfterSeconds: 2 });
     socket.end(rawProblem(error, newId('req', this.#deps.clock)));
     setTimeout(() => socket.destroy(), CHECK_MS).unref();
+  }
+
+  #check(): void {
+    this.#cutSlow();
+    this.#crowding = this.#slots.isFull ? this.#crowdingNow() : [];
+  }
+
+  /** Connections of the account that uses most, beyond its share; the newest last. */
+  #crowdingNow(): Used[] {
+    const owners = new Map<number, Used[]>();
+    for (const [socket, { response }] of this.#transfers) {
+      const by = ownerOf(socket) === undefined ? response : socket;
+      const owner = by === undefined || by.closed ? undefined : ownerOf(by);
+      if (by === undefined || owner === undefined) continue;
+      const own = owners.get(owner) ?? [];
+      owners.set(owner, own);
+      own.push({ socket, by });
+    }
+    let most: Used[] = [];
+    for (const own of owners.values()) if (own.length > most.length) most = own;
+    return most.slice(Math.ceil(this.#deps.maxConnections * OWNER_SHARE));
+  }
+
+  #takeCrowding(): Socket | undefined {
+    for (;;) {
+      const last = this.#crowding.pop();
+      // A proxy uses a connection for other callers once the response is sent.
+      if (last === undefined || !last.by.closed) return last?.socket;
+    }
   }
 
   #cutSlow(): void {

@@ -18,6 +18,7 @@ function open(given: Partial<SlotDeps> = {}) {
       const at = slow.findIndex((socket) => of?.has(socket) ?? true);
       return at < 0 ? undefined : slow.splice(at, 1)[0];
     },
+    crowding: () => undefined,
   });
   /** A connection from `remoteAddress`, and its outcome. */
   const enter = (remoteAddress: string, name = '') => {

@@ -1,7 +1,8 @@
 /**
  * Connection limits. Each address has a share of the connections. At the limit, an idle connection
  * is closed, else one with a slow reader, else one on which the address with the most connections
- * is still sending a request. A few slots are reserved for health checks.
+ * is still sending a request, else one of the account that uses most. A few slots are reserved for
+ * health checks.
  */
 import { type BlockList, isIP, type Socket } from 'node:net';
 import type { Clock } from '../../platform/clock.ts';
@@ -30,6 +31,8 @@ export interface Sockets {
   isReceiving(socket: Socket): boolean;
   /** The connection with the slowest reader, among all or these; each is reported once. */
   slowReader(of?: ReadonlySet<Socket>): Socket | undefined;
+  /** A connection of the account that uses most, beyond a small share; each is reported once. */
+  crowding(): Socket | undefined;
 }
 
 /** A younger connection, or one that became idle later, may be about to send. */
@@ -75,6 +78,11 @@ export class ConnectionSlots {
 
   get size(): number {
     return this.#held.size;
+  }
+
+  /** Whether a new connection takes the slot of another. */
+  get isFull(): boolean {
+    return this.#held.size - this.#reserve.size >= this.#deps.maxConnections;
   }
 
   /** True for a connection that only serves health checks. */
@@ -130,25 +138,30 @@ export class ConnectionSlots {
 
   /** Closes an idle connection if no slot is free. Returns the reason if there is still no slot. */
   #freeSlot(source: string, hasShare: boolean): string | undefined {
-    const { maxConnections, maxPerAddress } = this.#deps;
+    const { maxPerAddress } = this.#deps;
     const own = this.#sources.get(source);
     if (hasShare && own !== undefined && own.all.size >= maxPerAddress) {
       const reason = `More than ${maxPerAddress} connections from one address are open`;
       if (this.#closeOldest(own.idle, reason)) return undefined;
       return this.#closeSlowReader(reason, own.all) ? undefined : reason;
     }
-    if (this.#held.size - this.#reserve.size < maxConnections) return undefined;
+    if (!this.isFull) return undefined;
     const reason = 'Too many connections are open';
     if (this.#closeOldest(this.#idle, reason) || this.#closeSlowReader(reason)) return undefined;
     // A proxy has many callers: each is treated as a caller without other connections.
-    return this.#closeReceiving(hasShare ? (own?.all.size ?? 0) : 0, reason) ? undefined : reason;
+    if (this.#closeReceiving(hasShare ? (own?.all.size ?? 0) : 0, reason)) return undefined;
+    return this.#closeFirst(() => this.#control.crowding(), reason) ? undefined : reason;
   }
 
   #closeSlowReader(reason: string, of?: ReadonlySet<Socket>): boolean {
+    return this.#closeFirst(() => this.#control.slowReader(of), reason);
+  }
+
+  #closeFirst(next: () => Socket | undefined, reason: string): boolean {
     for (;;) {
-      const socket = this.#control.slowReader(of);
+      const socket = next();
       if (socket === undefined) return false;
-      // The connection may have ended since it was found slow.
+      // The connection may have ended since it was found.
       if (this.#reserve.has(socket) || !this.#held.has(socket)) continue;
       this.leave(socket);
       this.#control.close(socket, { reason, wasUsed: true });

@@ -13,7 +13,7 @@ import type { TicketHolder } from '../../calls/tickets.ts';
 import { AppError } from '../../platform/errors.ts';
 import { noteOpened, noteTurnedAway } from '../audited.ts';
 import { type Authenticates, assertPermitted, type ControlSockets, identify, stillGood } from '../caller.ts';
-import type { Door, Exchange } from '../exchange.ts';
+import { type Door, type Exchange, ownResponse } from '../exchange.ts';
 import type { Forward } from '../forwarding/forward.ts';
 import { endWith, rawProblem, toAppError } from '../response.ts';
 import { hasOwnOrigin } from '../session.ts';
@@ -190,6 +190,7 @@ export class WebSockets {
       if (this.#isClosing) throw new AppError('shutting_down', 'Cloudlet is stopping');
       door.admit(exchange);
       await this.#identify(target, exchange);
+      ownResponse(socket, exchange.principal.accountId);
       if (forward !== undefined) {
         const onSwitch = () => door.record(exchange, 101);
         await forward.upgrade({ exchange, origin: 'api' }, { client: socket, head }, onSwitch);
