@@ -29,6 +29,10 @@ export interface HranaEdgeDeps {
   /** Maximum concurrent calls of one database, including those whose body is still arriving. */
   readonly maxCalls: number;
   readonly maxBodyBytes: number;
+  /** Maximum WebSockets of all databases. */
+  readonly maxSockets: number;
+  /** Maximum WebSockets that have not logged in; default: 1,024. */
+  readonly maxUnauthenticated?: number;
   readonly bodies: BodyMemory;
   /** Shared with the server's other requests. */
   readonly door: Door;

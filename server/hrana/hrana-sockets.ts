@@ -14,15 +14,17 @@ import type { Exchange } from '../http/exchange.ts';
 import { toAppError } from '../http/response.ts';
 import { Counts } from '../platform/concurrency.ts';
 import { AppError } from '../platform/errors.ts';
+import { sourceOf } from '../platform/host/caller-networks.ts';
 import { randomBase62 } from '../platform/ids.ts';
+import { SharedSlots } from '../platform/shared-slots.ts';
 import { databaseOf, type HranaEdgeDeps, limitGuess } from './hrana-edge.ts';
 import { type Encoding, helloError, helloOk, readHello, SUB_PROTOCOLS } from './hrana-hello.ts';
 
 /** A client that has not logged in by then is closed, ms. */
 const HELLO_MS = 10_000;
-/** Maximum connections before log-in, in total and per address. */
+/** Maximum connections before log-in, in total and per source, see sourceOf(). */
 const MAX_UNAUTHENTICATED = 1024;
-const MAX_UNAUTHENTICATED_PER_ADDRESS = 32;
+const MAX_UNAUTHENTICATED_PER_SOURCE = 32;
 /** Messages per connection that are processed concurrently; more stay unread. */
 const MAX_UNDER_WAY = 16;
 /** Maximum connections per database. */
@@ -35,6 +37,13 @@ const PING_MS = 30_000;
 const MOST_MISSED = 4;
 const STEP_MS = 20;
 const TRY_AGAIN = 1013;
+/** A reason has at most 123 bytes. */
+const DISPLACED = 'All libSQL connections of the cloud were in use, and this account had most of them';
+
+interface Waiting {
+  readonly heard: () => void;
+  readonly leave: () => void;
+}
 
 /** A client's first message. */
 interface Greeting {
@@ -68,13 +77,20 @@ export class HranaSockets implements Upgrades {
   readonly #deps: HranaEdgeDeps;
   readonly #server: WebSocketServer;
   readonly #clients = new Set<Client>();
-  /** Connections without log-in, with their addresses. */
-  readonly #unauthenticated = new Map<WebSocket, string>();
+  /** Connections without log-in. */
+  readonly #unauthenticated = new Set<WebSocket>();
+  /** Their slots: one source with many gives way to others. */
+  readonly #slots: SharedSlots<string>;
+  readonly #perSource = new Counts<string>();
   readonly #perDatabase = new Counts<string>();
+  /** Slots of accounts: their databases together may have more connections than the cloud. */
+  readonly #perAccount: SharedSlots<number>;
   readonly #timer: NodeJS.Timeout;
 
   constructor(deps: HranaEdgeDeps) {
     this.#deps = deps;
+    this.#slots = new SharedSlots(deps.maxUnauthenticated ?? MAX_UNAUTHENTICATED);
+    this.#perAccount = new SharedSlots(deps.maxSockets);
     this.#server = new WebSocketServer({
       noServer: true,
       clientTracking: false,
@@ -94,12 +110,14 @@ export class HranaSockets implements Upgrades {
     client.on('error', () => {});
     const { door } = this.#deps;
     const exchange = door.open(request, null, 'hranaSocket');
+    let leave: () => void;
     try {
-      this.#admit(exchange);
+      leave = this.#admit(exchange, client);
     } catch (error) {
       door.refuseUpgrade(exchange, client, toAppError(error));
       return;
     }
+    client.once('close', leave);
     door.record(exchange, 101);
     let bytes = 0;
     const count = (chunk: Buffer) => {
@@ -108,42 +126,52 @@ export class HranaSockets implements Upgrades {
     };
     client.on('data', count);
     const heard = () => client.off('data', count);
-    this.#server.handleUpgrade(request, client, head, (webSocket) => this.#greet(webSocket, exchange, heard));
+    this.#server.handleUpgrade(request, client, head, (webSocket) =>
+      this.#greet(webSocket, exchange, { heard, leave }),
+    );
   }
 
   /** Closes all connections. */
   close(): void {
     clearInterval(this.#timer);
-    for (const webSocket of this.#unauthenticated.keys()) webSocket.terminate();
+    for (const webSocket of this.#unauthenticated) webSocket.terminate();
     for (const { webSocket } of this.#clients) webSocket.close(1001, 'Cloudlet is stopping');
     setTimeout(() => {
       for (const { webSocket } of this.#clients) webSocket.terminate();
     }, 1000).unref();
   }
 
-  /** Throws AppError if the connection is refused. */
-  #admit(exchange: Exchange): void {
+  /** The result gives back its place among those without log-in. Throws AppError if it is refused. */
+  #admit(exchange: Exchange, client: Duplex): () => void {
     this.#deps.door.admit(exchange);
     const offered = String(exchange.raw.headers['sec-websocket-protocol'] ?? '').split(/\s*,\s*/);
     if (!offered.some((name) => SUB_PROTOCOLS.has(name))) {
       const names = [...SUB_PROTOCOLS.keys()].join(', ');
       throw new AppError('bad_http', `Sec-WebSocket-Protocol must offer one of ${names}`);
     }
-    const ofAddress = [...this.#unauthenticated.values()].filter((each) => each === exchange.address).length;
-    if (this.#unauthenticated.size < MAX_UNAUTHENTICATED && ofAddress < MAX_UNAUTHENTICATED_PER_ADDRESS)
-      return;
+    const source = sourceOf(exchange.address);
+    const isCrowded = this.#perSource.of(source) >= MAX_UNAUTHENTICATED_PER_SOURCE;
+    const slot = isCrowded ? null : this.#slots.take(source, () => client.destroy());
+    if (slot !== null) {
+      const counted = this.#perSource.add(source);
+      return () => {
+        slot();
+        counted();
+      };
+    }
     throw new AppError('overloaded', 'Too many connections are waiting to log in', { retryAfterSeconds: 2 });
   }
 
-  /** Waits for the `hello`; `heard` is called when it arrives. */
-  #greet(webSocket: WebSocket, exchange: Exchange, heard: () => void): void {
+  /** Waits for the `hello`; `heard` is called when it arrives, `leave` when it was answered. */
+  #greet(webSocket: WebSocket, exchange: Exchange, { heard, leave }: Waiting): void {
     const encoding = SUB_PROTOCOLS.get(webSocket.protocol) ?? 'json';
     const { databaseId } = databaseOf(exchange.raw.url ?? '');
-    this.#unauthenticated.set(webSocket, exchange.address);
+    this.#unauthenticated.add(webSocket);
     const late = setTimeout(() => webSocket.terminate(), HELLO_MS);
     const known = () => {
       clearTimeout(late);
       this.#unauthenticated.delete(webSocket);
+      leave();
     };
     webSocket.on('error', () => {}); // A frame too large or broken: ws closes with the right code.
     webSocket.once('close', known);
@@ -217,11 +245,16 @@ export class HranaSockets implements Upgrades {
   /** `early`: messages received before the log-in finished. */
   #serve(client: Client, early: readonly Buffer[]): void {
     const { webSocket, left, database } = client;
-    const { databaseId } = database;
+    const { databaseId, accountId } = database;
     // The WebSocket was closed in the meantime.
     if (webSocket.readyState !== webSocket.OPEN) return;
     if (this.#perDatabase.of(databaseId) >= MAX_SOCKETS) {
       webSocket.close(TRY_AGAIN, `The database has ${MAX_SOCKETS} connections`);
+      return;
+    }
+    const giveBack = this.#perAccount.take(accountId, () => webSocket.close(TRY_AGAIN, DISPLACED));
+    if (giveBack === null) {
+      webSocket.close(TRY_AGAIN, 'All libSQL connections of this cloud are in use');
       return;
     }
     const leave = this.#perDatabase.add(databaseId);
@@ -234,6 +267,7 @@ export class HranaSockets implements Upgrades {
     webSocket.once('close', () => {
       this.#clients.delete(client);
       leave();
+      giveBack();
       left.abort();
       void this.#deps.databases.closeSocket(client.database, client.socket).catch(() => {});
     });
