@@ -41,6 +41,7 @@ export interface MongodbEngineOptions extends ChildEngineOptions {
   /** The router's port at its first start; if taken, the next free one. */
   readonly firstPort: number;
   readonly ports?: MongoRouterDeps['ports'];
+  readonly maxSessions?: MongoRouterDeps['maxSessions'];
   /** Whether no driver may connect. */
   readonly isPrivate?: boolean;
   /** Called with the bytes of each reply to a driver. */
@@ -99,6 +100,7 @@ export class MongodbEngine extends ChildEngine implements Engine {
       tls,
       alarms,
       ports: options.ports,
+      maxSessions: options.maxSessions,
       now: () => new Date(clock.now()),
       execute: async (database, sections) => {
         const reply = await this.#execute(database, sections);

@@ -191,6 +191,32 @@ describe('who gets in', () => {
     for (const { socket } of [second, third]) socket.destroy();
   });
 
+  test('when all places are taken, the account with most of them gives one to another', async () => {
+    const few = openMongodb({ firstPort: 27_600, maxSessions: 3 });
+    try {
+      const { database: own } = await few.make({ accountId: 1 });
+      const { database: another } = await few.make({ accountId: 2 });
+      const { port: at } = await few.engine.endpoint(own);
+      const enter = async ({ database: name, username }: EngineDatabase) => {
+        const raw = await RawMongo.open(at);
+        const { ok, errmsg } = await raw.logIn(name, username, 'secret');
+        return { raw, ok, errmsg };
+      };
+      const all = [await enter(own), await enter(own), await enter(own)];
+      assert.deepEqual(
+        all.map(({ ok }) => ok),
+        [1, 1, 1],
+      );
+      assert.match((await enter(own)).errmsg, /Too many connections to all databases/);
+      const ended = once((all[0] as (typeof all)[0]).raw.socket, 'close');
+      assert.equal((await enter(another)).ok, 1);
+      await ended;
+      assert.equal((await all[1]?.raw.ask({ ping: 1, $db: 'admin' }))?.ok, 1);
+    } finally {
+      await few.close();
+    }
+  });
+
   test('a new password ends sessions of the old one, and is the only good one', async () => {
     const { database: own } = await fixture.make();
     const raw = await loggedIn(own);

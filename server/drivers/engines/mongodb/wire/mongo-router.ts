@@ -11,6 +11,7 @@ import { SEE_LOG } from '../../../../platform/alarms.ts';
 import { KeyedMutex } from '../../../../platform/concurrency.ts';
 import { AppError } from '../../../../platform/errors.ts';
 import { isCode } from '../../../../platform/files.ts';
+import { SharedSlots } from '../../../../platform/shared-slots.ts';
 import type { ServerTls } from '../../../managed-server/links/server-tls.ts';
 import type { OfferedPorts } from '../../../offered-ports.ts';
 import { freePort, hadPort, holderOf, keepPort, keptPort, newPort } from '../../../server-port.ts';
@@ -38,6 +39,8 @@ export interface MongoRouterDeps extends Pick<ConnectionDeps, 'logins' | 'now' |
   readonly alarms: { raise(code: string, detail: string, fix: string): void; clear(code: string): void };
   /** Other nodes forward connections; undefined: there are no other nodes. */
   readonly ports?: OfferedPorts | undefined;
+  /** Maximum logged-in connections of all databases; default: 1,600. */
+  readonly maxSessions?: number | undefined;
 }
 
 export class MongoRouter {
@@ -51,8 +54,9 @@ export class MongoRouter {
   readonly #encrypted: UnauthenticatedConnections;
   readonly #secured = new WeakSet<ClientConnection>();
   readonly #door: TlsDoor;
-  /** Number of logged-in connections. */
-  #knownCount = 0;
+  /** Slots of logged-in connections, by account, and what gives each back. */
+  readonly #slots: SharedSlots<number>;
+  readonly #given = new WeakMap<ClientConnection, () => void>();
   #servers: readonly Server[] = [];
   #starting: Promise<void> | null = null;
   #retry: NodeJS.Timeout | undefined;
@@ -62,6 +66,7 @@ export class MongoRouter {
 
   constructor(deps: MongoRouterDeps) {
     this.#deps = deps;
+    this.#slots = new SharedSlots(deps.maxSessions ?? MAX_CONNECTIONS - UNAUTHENTICATED);
     this.#unauthenticated = new UnauthenticatedConnections(() => deps.now().getTime());
     this.#encrypted = new UnauthenticatedConnections(() => deps.now().getTime());
     this.#door = new TlsDoor(deps.tls, () => deps.now().getTime());
@@ -194,7 +199,7 @@ export class MongoRouter {
   }
 
   #take(socket: Socket, { onlyAccount = null, host: address = socket.remoteAddress ?? '' }: From = {}): void {
-    if (this.#unauthenticated.size + this.#knownCount >= MAX_CONNECTIONS) this.#unauthenticated.evict();
+    if (this.#unauthenticated.size + this.#slots.size >= MAX_CONNECTIONS) this.#unauthenticated.evict();
     const { logins, now, execute } = this.#deps;
     const from = { socket, host: address };
     const connection = new ClientConnection(++this.#lastId, from, {
@@ -256,10 +261,12 @@ export class MongoRouter {
       const what = `Too many connections: this database accepts at most ${most}. Set maxPoolSize in the connection string`;
       throw new CommandError(18, what);
     }
-    if (this.#knownCount >= MAX_CONNECTIONS - UNAUTHENTICATED)
+    // When all are taken, the account with most gives one: its databases may have more than there are.
+    const giveBack = this.#slots.take(database.accountId, () => connection.end());
+    if (giveBack === null)
       throw new CommandError(18, 'Too many connections to all databases of this cloud; try again later');
+    this.#given.set(connection, giveBack);
     this.#leave(connection);
-    this.#knownCount++;
     this.#sessions.set(database.database, sessions.add(connection));
   }
 
@@ -267,7 +274,7 @@ export class MongoRouter {
     const database = connection.user?.database;
     if (database === undefined) return;
     const sessions = this.#sessions.get(database.database);
-    if (sessions?.delete(connection)) this.#knownCount--;
+    if (sessions?.delete(connection)) this.#given.get(connection)?.();
     if (sessions?.size === 0) this.#sessions.delete(database.database);
   }
 
