@@ -135,14 +135,16 @@ function dumpRoutes({ dumps }: DatabaseContentRoutesDeps): Route[] {
       livesOn: 'host',
       tag: 'databases',
       summary: 'Download a dump of the database',
-      description: 'A consistent snapshot; the database stays available.',
+      description:
+        'A consistent snapshot; the database stays available. Four dumps of an account can be downloaded at a ' +
+        'time; another waits for a minute, then gets 503 `overloaded`.',
       permission: 'databases:write',
       params: DatabasePath,
       query: Type.Object({ ...DumpQuery.properties, ticket: TicketField }),
       acceptsTicket: true,
       produces: 'bytes',
       responses: { 200: Type.String({ format: 'binary' }) },
-      errors: ['database_not_found', 'database_not_ready', ...ENGINE_FAILURES],
+      errors: ['database_not_found', 'database_not_ready', 'overloaded', ...ENGINE_FAILURES],
       handler: (input) => send(dumps, input),
     }),
     defineRoute({

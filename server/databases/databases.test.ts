@@ -2,7 +2,9 @@
 import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
 import { describe, test } from 'node:test';
+import { gzipSync } from 'node:zlib';
 import { AppError } from '../platform/errors.ts';
+import { by } from '../testing/account-fixture.ts';
 import {
   type DatabaseFixture,
   TEST_DATABASE_GRACE_MS,
@@ -274,12 +276,14 @@ describe('a load', () => {
         name: 'shop',
         size_limit_mb: 1,
       });
-      const load = (text: string) =>
-        cloud.dumps.load(ann.principal, id, { dump: Readable.from([Buffer.from(text)]), signal });
+      const load = (dump: string | Uint8Array) =>
+        cloud.dumps.load(ann.principal, id, { dump: Readable.from([Buffer.from(dump)]), signal });
       await load('scripted dump\none');
       await assert.rejects(load('nonsense'), { code: 'load_failed' });
       const large = `scripted dump\n${'x'.repeat(2 ** 20)}`;
       await assert.rejects(load(large), { code: 'payload_too_large', message: /1 MB/ });
+      const members = Buffer.concat(Array.from({ length: 60_000 }, () => gzipSync('')));
+      await assert.rejects(load(gzipSync(members)), { code: 'payload_too_large' });
       assert.deepEqual(fixture.disk.read(connection.database, connection.password ?? ''), ['one']);
     }));
 
@@ -296,6 +300,37 @@ describe('a load', () => {
       assert.equal((await cloud.databases.describe(ann.principal, id)).state, 'ready');
     }));
 });
+
+test('an account reads four dumps at a time: another waits a minute, and nobody else does', (t) =>
+  withDatabaseFixture(async (fixture) => {
+    const cloud = await fixture.open();
+    const readers = [Promise.withResolvers<void>(), Promise.withResolvers<void>()] as const;
+    let sent = 0;
+    const dumpOf = async (name: string, read: Promise<void>) => {
+      const { principal } = await fixture.newCall(name);
+      const { database_id: id } = await cloud.creation.create(by(principal), { name: 'shop' });
+      const send = async () => {
+        sent++;
+        await read;
+      };
+      const { signal } = new AbortController();
+      return () => cloud.dumps.dump(principal, id, { format: undefined, signal, send });
+    };
+    const ann = await dumpOf('ann', readers[0].promise);
+    const bob = await dumpOf('bob', readers[1].promise);
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    const all = Array.from({ length: 5 }, ann);
+    const others = bob();
+    while (sent < 5) await new Promise(setImmediate);
+    t.mock.timers.tick(60_000);
+    t.mock.timers.reset();
+    await assert.rejects(all.at(-1) as Promise<void>, { code: 'overloaded' });
+    const waiting = ann();
+    readers[0].resolve();
+    readers[1].resolve();
+    await Promise.all([...all.slice(0, 4), others, waiting]);
+    assert.equal(sent, 6);
+  }));
 
 test('what no row knows is removed from the engine after a while', () =>
   withDatabaseFixture(async (fixture) => {

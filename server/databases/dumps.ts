@@ -1,6 +1,7 @@
 /** Dumps and loads whole databases; a database stays available during a dump. */
 import { Readable } from 'node:stream';
 import type { Principal } from '../calls/principal.ts';
+import { KeyedSemaphore } from '../platform/concurrency.ts';
 import { AppError, invalidField } from '../platform/errors.ts';
 import { type DatabaseViews, MIB } from './database-view.ts';
 import { type Dump, LoadFailed } from './engine.ts';
@@ -50,18 +51,37 @@ interface Given {
   readonly signal: AbortSignal;
 }
 
+/**
+ * Concurrent dumps per account: the dump of an SQLite or MongoDB database is a copy on the host's disk, which
+ * stays until its reader has it all.
+ */
+const AT_ONCE = 4;
+const WAIT_MS = 60_000;
+
 export class Dumps {
   readonly #deps: DumpsDeps;
+  readonly #sending = new KeyedSemaphore<number>(AT_ONCE);
 
   constructor(deps: DumpsDeps) {
     this.#deps = deps;
   }
 
   /**
-   * Resolves when the dump was sent completely. Throws `database_not_ready`, and `invalid_request` for a
-   * format that the engine does not have.
+   * Resolves when the dump was sent completely. Throws `database_not_ready`, `invalid_request` for a format
+   * that the engine does not have, and `overloaded` while other dumps of the account are not read.
    */
-  async dump(principal: Principal, databaseId: string, { format, signal, send }: Wanted): Promise<void> {
+  async dump(principal: Principal, databaseId: string, wanted: Wanted): Promise<void> {
+    const late = new AbortController();
+    const timer = setTimeout(() => late.abort(tooMany()), WAIT_MS).unref();
+    const either = AbortSignal.any([wanted.signal, late.signal]);
+    const begin = () => {
+      clearTimeout(timer);
+      return this.#dump(principal, databaseId, wanted);
+    };
+    await this.#sending.run(principal.accountId, either, begin).finally(() => clearTimeout(timer));
+  }
+
+  async #dump(principal: Principal, databaseId: string, { format, signal, send }: Wanted): Promise<void> {
     const { owned, engines, lifecycle, turns, egress } = this.#deps;
     const row = await owned.findLive(principal, databaseId);
     assertReadable(row);
@@ -94,7 +114,8 @@ export class Dumps {
       // Databases over their limit are included: loading a smaller dump is a way out.
       assertReadable(row);
       const abouts = engines.descriptions();
-      const plain = ofEngine(row.engine, inUtf8(unpacked(this.#limited(dump, row))), abouts);
+      const bound = (layer: AsyncIterable<Uint8Array>) => this.#limited(layer, row);
+      const plain = ofEngine(row.engine, inUtf8(unpacked(bound(dump), { bound })), abouts);
       const pieces = this.#limited(plain, row);
       const limited = Readable.from(pieces, { objectMode: false });
       const leftOut = new LeftOut();
@@ -119,7 +140,7 @@ export class Dumps {
     });
   }
 
-  /** Applied twice: to the received bytes and to the unpacked ones. */
+  /** Applied to the received bytes, to those of each packing, and to what is loaded. */
   async *#limited(dump: AsyncIterable<Uint8Array>, row: DatabaseRow): AsyncGenerator<Uint8Array> {
     let bytes = 0;
     for await (const piece of dump) {
@@ -129,6 +150,13 @@ export class Dumps {
       yield piece;
     }
   }
+}
+
+function tooMany(): AppError {
+  return new AppError('overloaded', `${AT_ONCE} dumps of this account are being downloaded`, {
+    hint: 'Wait until one of them has finished, or close its connection to cancel it',
+    retryAfterSeconds: 10,
+  });
 }
 
 function refusal(error: LoadFailed, { hint }: LeftOut): AppError {

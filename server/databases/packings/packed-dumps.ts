@@ -42,24 +42,31 @@ const MAGIC_BYTES = 262;
 /** A file may be compressed twice, for example by a web server. */
 const MOST_LAYERS = 2;
 
+interface Unpacking {
+  readonly layers?: number;
+  readonly mayBeTar?: boolean;
+  /** Limits each layer: a large one may unpack to no bytes. */
+  readonly bound?: (layer: AsyncGenerator<Uint8Array>) => AsyncGenerator<Uint8Array>;
+}
+
 /**
  * The pieces, unpacked. Throws LoadFailed for a file that is damaged or compressed in another way,
  * with the command that unpacks it.
  */
 export async function* unpacked(
   pieces: AsyncIterable<Uint8Array>,
-  { layers = MOST_LAYERS, mayBeTar = true }: { readonly layers?: number; readonly mayBeTar?: boolean } = {},
+  { layers = MOST_LAYERS, mayBeTar = true, bound = (layer) => layer }: Unpacking = {},
 ): AsyncGenerator<Uint8Array> {
   const { head, whole, close } = await begin(pieces, ({ length }) => length >= MAGIC_BYTES);
   const packing = PACKINGS.find(({ magic }) => head.subarray(0, magic.length).equals(magic));
   if (packing === undefined) {
-    if (mayBeTar && beginsTar(head)) yield* unpacked(tarredFile(whole), { layers, mayBeTar: false });
+    if (mayBeTar && beginsTar(head)) yield* unpacked(tarredFile(whole), { layers, mayBeTar: false, bound });
     else yield* whole;
     return;
   }
   const { name, unpack, open, command } = packing;
   if (open !== undefined && layers > 0) {
-    yield* unpacked(open(whole), { layers: layers - 1, mayBeTar });
+    yield* unpacked(bound(open(whole)), { layers: layers - 1, mayBeTar, bound });
     return;
   }
   if (unpack === undefined || layers === 0) {
@@ -75,7 +82,7 @@ export async function* unpacked(
     await close();
     throw error;
   });
-  yield* unpacked(through(whole, unpacker, name), { layers: layers - 1, mayBeTar });
+  yield* unpacked(bound(through(whole, unpacker, name)), { layers: layers - 1, mayBeTar, bound });
 }
 
 async function* through(

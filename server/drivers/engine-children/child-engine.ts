@@ -279,7 +279,7 @@ export class ChildEngine {
 
   async fork(from: EngineDatabase, to: EngineDatabase, signal: AbortSignal): Promise<void> {
     const { stream } = await this.dump(from, this.#kind.dump.format, { signal });
-    await this.load(to, stream, { signal });
+    await this.load(to, stream, { signal }).finally(() => stream.destroy());
   }
 
   async drop(name: string): Promise<void> {

@@ -225,7 +225,7 @@ export abstract class SqlEngine<Admin, L extends AdminLinks<Admin>> implements A
 
   async fork(from: EngineDatabase, to: EngineDatabase, signal: AbortSignal): Promise<void> {
     const { stream } = await this.dump(from, this.dumpFormats[0] ?? '', { signal });
-    await this.load(to, stream, { signal });
+    await this.load(to, stream, { signal }).finally(() => stream.destroy());
   }
 
   /** The log of our server, else the entries that Cloudlet wrote about the database. */

@@ -1,6 +1,7 @@
 /** SQLite as an engine, with libSQL's driver. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { existsSync, readdirSync, readlinkSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Readable } from 'node:stream';
@@ -271,3 +272,20 @@ test('SQL text of rows alone is added to the tables that are there, as a whole o
     await close();
   }
 });
+
+test('a copy whose load fails early leaves no open file', async () => {
+  const fixture = openSqlite();
+  const { engine } = fixture;
+  const [from, to] = [await fixture.make(), await fixture.make()];
+  const why = new Error('no folder for it');
+  engine.load = () => Promise.reject(why);
+  await assert.rejects(engine.fork(from, to, new AbortController().signal), why);
+  const paths = () => readdirSync('/proc/self/fd').map((name) => linkOf(`/proc/self/fd/${name}`));
+  await eventually(() => !paths().some((path) => path.startsWith(fixture.folder)));
+  await fixture.close();
+});
+
+/** Descriptors may be closed while they are listed. */
+function linkOf(path: string): string {
+  return existsSync(path) ? readlinkSync(path) : '';
+}

@@ -212,7 +212,8 @@ export class ServerMongodb implements Engine {
 
   async fork(from: EngineDatabase, to: EngineDatabase, signal: AbortSignal): Promise<void> {
     const { stream } = await this.dump(from, 'archive', { signal });
-    await this.load({ ...to, sizeLimitBytes: Number.POSITIVE_INFINITY }, stream, { signal });
+    const boundless = { ...to, sizeLimitBytes: Number.POSITIVE_INFINITY };
+    await this.load(boundless, stream, { signal }).finally(() => stream.destroy());
   }
 
   async drop(name: string): Promise<void> {
