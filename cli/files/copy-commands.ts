@@ -1,4 +1,5 @@
 /** `cp` and `mv`. */
+import { createReadStream } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { basename, join, sep } from 'node:path';
 import type { Command, Invocation, Option } from '../command.ts';
@@ -6,7 +7,7 @@ import { ClientError, EXIT, type ExitCode, UsageError } from '../failures.ts';
 import { below, hasWildcards, isAboutMany, LITERAL, nothingAt, objectsAt } from './below.ts';
 import { writeOut } from './browse-commands.ts';
 import { isFolder } from './download.ts';
-import { filesBelow, localFile } from './local-tree.ts';
+import { filesBelow, type LocalFile, namedFile } from './local-tree.ts';
 import {
   neitherRemote,
   type RemoteLocation,
@@ -66,7 +67,8 @@ async function transferAll(call: Invocation, isMove: boolean): Promise<ExitCode>
     const from = remoteLocation(sources[0] ?? '');
     const isMany = call.options.has('recursive') || (from !== undefined && hasWildcards(from, call));
     const isFew = sources.length === 1 && !isMany;
-    const plan = new CopyPlan(call, { transfer, target, isMove, isFew });
+    const isAlone = sources.length === 1;
+    const plan = new CopyPlan(call, { transfer, target, isMove, isFew, isAlone });
     await transfer.run(plan.tasks(sources));
     const code = transfer.end();
     if (target !== '-' && code === EXIT.ok) call.output.note(transfer.progress.summary());
@@ -82,7 +84,11 @@ interface CopyMeans {
   readonly isMove: boolean;
   /** The target may be a name, not only a folder. */
   readonly isFew: boolean;
+  /** There is one source, perhaps a folder. */
+  readonly isAlone: boolean;
 }
+
+const ALONE = 'Copy this one alone, to another name';
 
 interface Listed {
   readonly key: string;
@@ -95,6 +101,8 @@ class CopyPlan {
   readonly #call: Invocation;
   readonly #means: CopyMeans;
   readonly #isMeant: (name: string) => boolean;
+  /** Targets, with their sources. */
+  readonly #targets = new Map<string, string>();
 
   constructor(call: Invocation, means: CopyMeans) {
     this.#call = call;
@@ -116,13 +124,32 @@ class CopyPlan {
     const to = remoteLocation(target);
     if (to === undefined) throw neitherRemote([source, target], 's3://BUCKET/NAME');
     if (!(await isFolder(source))) {
-      yield this.#upload(await localFile(source, basename(source)), this.#remoteTarget(to, basename(source)));
+      const file = await namedFile(source, basename(source));
+      const target = this.#remoteTarget(to, basename(source));
+      if (file === null) yield this.#uploadStream(source, target);
+      else yield* this.#upload(file, target);
       return;
     }
     if (!this.#call.options.has('recursive')) throw new UsageError(`${source} is a folder`, 'Use -r');
     for await (const file of filesBelow(source, transfer.leftOut)) {
-      if (this.#isMeant(file.name)) yield this.#upload(file, this.#remoteTarget(to, file.name));
+      if (this.#isMeant(file.name)) yield* this.#upload(file, this.#remoteTarget(to, file.name));
     }
+  }
+
+  /**
+   * Refuses the second source of a target: it would replace the first, and a move would delete both. One
+   * source has each name once. For names that are one file here, see WrittenFiles.
+   */
+  #isTaken(source: string, target: string): boolean {
+    const { transfer, isAlone } = this.#means;
+    if (isAlone) return false;
+    const first = this.#targets.get(target);
+    if (first === undefined) this.#targets.set(target, source);
+    else {
+      const error = new ClientError(`${first} was just copied there`, EXIT.conflict, ALONE);
+      transfer.failure(titleOf('copy', source, target), error);
+    }
+    return first !== undefined;
   }
 
   /** Several files keep their names below the target; a single file takes the target's name. */
@@ -132,13 +159,22 @@ class CopyPlan {
     return { bucket: to.bucket, key: `${folder}${name}` };
   }
 
-  #upload(file: Awaited<ReturnType<typeof localFile>>, to: RemoteLocation): Task {
+  *#upload(file: LocalFile, to: RemoteLocation): Generator<Task> {
+    if (this.#isTaken(file.path, shown(to))) return;
     const { transfer, isMove } = this.#means;
     const run = async () => {
       await transfer.upload(file, to);
-      if (isMove) await rm(file.path);
+      if (isMove) await removeMoved(file);
     };
-    return { title: titleOf('upload', file.path, shown(to)), bytes: file.size, run };
+    yield { title: titleOf('upload', file.path, shown(to)), bytes: file.size, run };
+  }
+
+  /** A pipe, such as of `<(command)`, or a device. */
+  #uploadStream(source: string, to: RemoteLocation): Task {
+    const { transfer, isMove } = this.#means;
+    if (isMove) throw new UsageError(`${source} is a pipe or a device, and cannot be moved`, 'Use cp');
+    const run = () => transfer.uploadInput(to, createReadStream(source));
+    return { title: titleOf('upload', source, shown(to)), bytes: 0, run };
   }
 
   async *#fromCloud(source: string, location: RemoteLocation): AsyncGenerator<Task> {
@@ -181,12 +217,13 @@ class CopyPlan {
     const { location, etag, size } = object;
     const remote = remoteLocation(target);
     const removed = async () => {
-      if (isMove) await transfer.s3.deleteOne(location.bucket, location.key);
+      if (isMove) await transfer.deleteMoved(location, etag);
     };
     if (remote !== undefined) {
       const to = this.#remoteTarget(remote, name);
       if (shown(to) === shown(location)) throw new UsageError(`${shown(to)} would be copied to itself`);
-      const run = () => (isMove ? transfer.move(location, to) : transfer.copy(location, to));
+      if (this.#isTaken(shown(location), shown(to))) return;
+      const run = () => (isMove ? transfer.move(location, to, etag) : transfer.copy(location, to));
       yield { title: titleOf('copy', shown(location), shown(to)), bytes: size, run };
       return;
     }
@@ -202,12 +239,20 @@ class CopyPlan {
     }
     const isInFolder = !this.#means.isFew || target.endsWith(sep) || (await isFolder(target));
     const path = isInFolder ? join(target, name) : target;
+    if (this.#isTaken(shown(location), path)) return;
     const within = isInFolder ? { within: { folder: target, name } } : {};
-    const run = () => transfer.download({ from: location, etag, path, ...within }).then(removed);
+    const run = () => transfer.download({ from: location, etag, path, isMove, ...within }).then(removed);
     yield { title: titleOf('download', shown(location), path), bytes: size, run };
   }
 
   async #print(location: RemoteLocation): Promise<void> {
     await writeOut(await this.#means.transfer.s3.get(location), location);
   }
+}
+
+/** Removes a file whose bytes were uploaded. Throws ClientError if it has changed since, and keeps it. */
+async function removeMoved({ path, name, size, mtimeNs }: LocalFile): Promise<void> {
+  const now = await namedFile(path, name);
+  if (now?.size === size && now.mtimeNs === mtimeNs) return rm(path);
+  throw new ClientError(`${path} changed while it was being uploaded, and is kept`, EXIT.conflict);
 }

@@ -5,10 +5,11 @@
 import { createHash } from 'node:crypto';
 import { constants, createReadStream, createWriteStream } from 'node:fs';
 import { type FileHandle, lstat, mkdir, open, rename, rm, stat } from 'node:fs/promises';
-import { dirname, join, resolve } from 'node:path';
+import { dirname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ClientError, EXIT } from '../failures.ts';
+import { isStream } from '../own-files.ts';
 import { type Expected, expectedChecksum } from '../s3/checksums.ts';
 import type { S3Client } from '../s3/s3-client.ts';
 import { S3Failure } from '../s3/s3-failure.ts';
@@ -28,14 +29,48 @@ export interface Download {
   readonly path: string;
   /** The path as a folder and a name below it, which must not leave the folder. */
   readonly within?: { readonly folder: string; readonly name: string };
+  /** The object is deleted afterwards: the file is then the only copy, and is synced. */
+  readonly isMove?: boolean;
 }
 
 export interface DownloadMeans {
   readonly s3: S3Client;
+  readonly written: WrittenFiles;
   readonly onMoved: (bytes: number) => void;
 }
 
 const ELSEWHERE = 'Copy this object separately, under another name';
+
+/**
+ * The files written by one command, by inode: no object replaces the file of another. Names may differ and be
+ * one file: on macOS and Windows neither case nor the Unicode form counts.
+ */
+export class WrittenFiles {
+  readonly #objects = new Map<string, string>();
+  #last: Promise<unknown> = Promise.resolve();
+
+  /** Renames a finished download, one at a time. Throws ClientError if the target is of another object. */
+  place(part: string, { from, path }: Download): Promise<void> {
+    const placed = this.#last.then(async () => {
+      const there = await inodeOf(path);
+      const other = there === undefined ? undefined : this.#objects.get(there);
+      if (other !== undefined && other !== shown(from)) {
+        await rm(part, { force: true });
+        throw new ClientError(`${other} was just written to ${path}`, EXIT.conflict, ELSEWHERE);
+      }
+      const own = await inodeOf(part);
+      await rename(part, path);
+      if (own !== undefined) this.#objects.set(own, shown(from));
+    });
+    this.#last = placed.catch(() => {});
+    return placed;
+  }
+}
+
+async function inodeOf(path: string): Promise<string | undefined> {
+  const found = await lstat(path, { bigint: true }).catch(() => undefined);
+  return found && `${found.dev} ${found.ino}`;
+}
 
 /** Files of unfinished downloads; `sync` ignores them. */
 export const PART_FILE = /^\.cloudlet-[0-9a-f]{16}\.part$/;
@@ -54,11 +89,11 @@ function partPath({ from, etag, path }: Download): string {
  * S3Failure for a refusal (412: the object changed meanwhile), ClientError for corrupt bytes, and write
  * errors (ENOSPC).
  *
- * There is no fsync, as in awscli, rclone and rsync: it took a quarter of the time of 5 GiB. After a power
- * failure, `sync` copies files of another length again.
+ * There is no fsync but for a move, as in awscli, rclone and rsync: it took a quarter of the time of 5 GiB.
+ * After a power failure, `sync` copies files of another length again.
  */
-export async function downloadFile(download: Download, { s3, onMoved }: DownloadMeans): Promise<void> {
-  if (await isStream(download.path)) return writeThrough(download, { s3, onMoved });
+export async function downloadFile(download: Download, means: DownloadMeans): Promise<void> {
+  if (await isStream(download.path)) return writeThrough(download, means);
   const part = partPath(download);
   await assertInside(download);
   await makeFolderFor(download);
@@ -66,9 +101,10 @@ export async function downloadFile(download: Download, { s3, onMoved }: Download
   const file = await open(part, PART_FLAGS, 0o666);
   let headers: Readonly<Record<string, unknown>>;
   try {
-    headers = await fill(file, download, { s3, onMoved, part });
+    headers = await fill(file, download, { ...means, part });
     const mtimeMs = readMtime(headers[MTIME_HEADER]) ?? Date.parse(String(headers['last-modified']));
     if (Number.isFinite(mtimeMs)) await file.utimes(new Date(), new Date(mtimeMs));
+    if (download.isMove === true) await file.sync();
   } catch (error) {
     // A deleted or changed object cannot be resumed.
     const isGone = error instanceof S3Failure && (error.status === 404 || error.status === 412);
@@ -78,7 +114,8 @@ export async function downloadFile(download: Download, { s3, onMoved }: Download
     await file.close();
   }
   try {
-    await rename(part, download.path);
+    await means.written.place(part, download);
+    if (download.isMove === true) await syncFolder(dirname(download.path));
   } catch (error) {
     // Created since, perhaps by another download: `a` beside `a/b`.
     await assertNoFolder(download);
@@ -86,17 +123,23 @@ export async function downloadFile(download: Download, { s3, onMoved }: Download
   }
 }
 
-/** A device, a pipe or a socket, such as `/dev/null`, which a file must not replace. */
-async function isStream(path: string): Promise<boolean> {
-  const found = await stat(path).catch(() => undefined);
-  if (found === undefined) return false;
-  // `/dev/stdout` is a link to the file that the shell opened.
-  const isOpened = /^\/(?:dev|proc)\/(?!shm\/)/.test(resolve(path));
-  return !found.isDirectory() && (isOpened || !found.isFile());
+/** So that the name of a new file outlives a power failure. Windows opens no folder for that. */
+async function syncFolder(path: string): Promise<void> {
+  const folder = await open(path, 'r').catch(() => undefined);
+  try {
+    await folder?.sync();
+  } catch (error) {
+    if (process.platform !== 'win32') throw error;
+  } finally {
+    await folder?.close();
+  }
 }
 
 /** Writes an object into the existing file or device at the path. Such a download cannot be resumed. */
-async function writeThrough({ from, path }: Download, { s3, onMoved }: DownloadMeans): Promise<void> {
+async function writeThrough(
+  { from, path }: Download,
+  { s3, onMoved }: Pick<DownloadMeans, 's3' | 'onMoved'>,
+): Promise<void> {
   const response = await s3.get(from);
   const wanted = Number(response.headers['content-length']);
   let written = 0;

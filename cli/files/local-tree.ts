@@ -1,6 +1,6 @@
 /** The files below a local folder, in the order of a bucket's list. */
 import type { BigIntStats, Dirent } from 'node:fs';
-import { lstat, readdir } from 'node:fs/promises';
+import { lstat, readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { PART_FILE } from './download.ts';
 import { compareNames } from './locations.ts';
@@ -61,7 +61,16 @@ function unfit(entry: Dirent): string | undefined {
 }
 
 /** One file. Throws like lstat. */
-export async function localFile(path: string, name: string): Promise<LocalFile> {
-  const { size, mtimeNs }: BigIntStats = await lstat(path, { bigint: true });
+async function localFile(path: string, name: string): Promise<LocalFile> {
+  return factsOf(path, name, await lstat(path, { bigint: true }));
+}
+
+/** A file that the user named, perhaps by a symbolic link; null: a pipe or a device. Throws like stat. */
+export async function namedFile(path: string, name: string): Promise<LocalFile | null> {
+  const found = await stat(path, { bigint: true });
+  return found.isFile() ? factsOf(path, name, found) : null;
+}
+
+function factsOf(path: string, name: string, { size, mtimeNs }: BigIntStats): LocalFile {
   return { name, path, size: Number(size), mtimeNs, mtimeMs: Number(mtimeNs) / 1e6 };
 }

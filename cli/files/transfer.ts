@@ -3,13 +3,14 @@
 import { pathOf } from '../../libs/s3-wire/index.ts';
 import type { Cloud } from '../../sdk/index.ts';
 import type { Invocation } from '../command.ts';
-import { EXIT, type ExitCode, tell } from '../failures.ts';
+import { ClientError, EXIT, type ExitCode, tell } from '../failures.ts';
 import { Requests } from '../s3/requests.ts';
 import { S3Client } from '../s3/s3-client.ts';
+import { S3Failure } from '../s3/s3-failure.ts';
 import { contentTypeOf } from './content-type.ts';
-import { type Download, downloadFile } from './download.ts';
+import { type Download, downloadFile, WrittenFiles } from './download.ts';
 import type { LeftOut, LocalFile } from './local-tree.ts';
-import type { RemoteLocation } from './locations.ts';
+import { type RemoteLocation, shown } from './locations.ts';
 import { type Movable, moveWithin } from './move.ts';
 import { MTIME_HEADER, mtimeText } from './mtime.ts';
 import { forEachOf, Pool } from './pool.ts';
@@ -37,6 +38,7 @@ export class Transfer {
   readonly #jobs: number;
   readonly #pool: Pool;
   readonly #noted = new Set<string>();
+  readonly #written = new WrittenFiles();
   readonly #cloud: Cloud;
   #failed = 0;
   #worst: ExitCode = EXIT.ok;
@@ -105,11 +107,12 @@ export class Transfer {
     });
   }
 
-  async uploadInput(to: RemoteLocation): Promise<void> {
+  /** A stream whose length is not known. */
+  async uploadInput(to: RemoteLocation, input: AsyncIterable<Buffer> = process.stdin): Promise<void> {
     const headers = { 'content-type': contentTypeOf(to.key) };
     const onMoved = (bytes: number) => this.progress.moved(bytes);
     const means = { s3: this.s3, pool: this.#pool, onMoved, onNote: () => {} };
-    await uploadStream(process.stdin, { to, headers }, means);
+    await uploadStream(input, { to, headers }, means);
   }
 
   #noteOnce(text: string): void {
@@ -118,24 +121,42 @@ export class Transfer {
   }
 
   async download(download: Download): Promise<void> {
-    await downloadFile(download, { s3: this.s3, onMoved: (bytes) => this.progress.moved(bytes) });
+    const onMoved = (bytes: number) => this.progress.moved(bytes);
+    await downloadFile(download, { s3: this.s3, onMoved, written: this.#written });
   }
 
-  /** A copy within the cloud, without downloading the bytes. */
+  /** A copy within the cloud, without downloading the bytes. `etag`: only while the source has it. */
   async copy(
     from: RemoteLocation & { readonly version?: string | undefined },
     to: RemoteLocation,
+    etag?: string,
   ): Promise<void> {
     const version = from.version === undefined ? '' : `?versionId=${encodeURIComponent(from.version)}`;
-    const headers = { 'x-amz-copy-source': `${pathOf(from.bucket, from.key)}${version}` };
+    const headers = {
+      'x-amz-copy-source': `${pathOf(from.bucket, from.key)}${version}`,
+      ...(etag !== undefined && { 'x-amz-copy-source-if-match': `"${etag}"` }),
+    };
     await this.s3.requests.call({ method: 'PUT', ...to, headers });
   }
 
   /** A move within the cloud: one commit, or a copy and a deletion for another account's object. */
-  async move(from: Movable, to: RemoteLocation): Promise<void> {
+  async move(from: Movable, to: RemoteLocation, etag: string): Promise<void> {
     if (await moveWithin(this.#cloud, from, to)) return;
-    await this.copy(from, to);
-    await this.s3.deleteOne(from.bucket, from.key);
+    await this.copy(from, to, etag);
+    await this.deleteMoved(from, etag);
+  }
+
+  /** Deletes the source of a move. Throws ClientError if it has other bytes by now, which are not copied. */
+  async deleteMoved({ bucket, key }: RemoteLocation, etag: string): Promise<void> {
+    try {
+      await this.s3.deleteOne(bucket, key, etag);
+    } catch (error) {
+      if (!(error instanceof S3Failure) || (error.status !== 412 && error.status !== 404)) throw error;
+      // The response to an earlier attempt may have been lost.
+      if ((await this.s3.head(bucket, key)) === undefined) return;
+      const kept = `${shown({ bucket, key })} was replaced while it was being copied, and is kept`;
+      throw new ClientError(kept, EXIT.conflict, 'Run the command again to move what it is now');
+    }
   }
 
   /** Ends the progress. Exit code 7: some files failed and others did not. */

@@ -246,48 +246,49 @@ export async function uploadStream(
   const { s3 } = means;
   let uploadId: string | undefined;
   const sent: Promise<SentPart>[] = [];
-  for await (const { bytes, isLast } of piecesOf(input)) {
-    if (isLast && uploadId === undefined) {
-      const crc = crc32Of(bytes);
-      await s3.requests.call({
-        method: 'PUT',
-        ...to,
-        body: bytes,
-        headers: { ...headers, [CRC_HEADER]: crc },
-      });
-      means.onMoved(bytes.length);
-      return;
-    }
-    uploadId ??= await begin({ path: '-', size: 0, mtimeMs: 0, to, headers }, s3);
-    const id = uploadId;
-    const number = sent.length + 1;
-    // The next piece is read while this one is sent; more would only use memory.
-    const one = means.pool.run(async () => {
-      const crc = crc32Of(bytes);
-      const answer = await s3.requests.call({
-        method: 'PUT',
-        ...to,
-        query: { partNumber: String(number), uploadId: id },
-        headers: { [CRC_HEADER]: crc },
-        body: bytes,
-      });
-      means.onMoved(bytes.length);
-      return { number, etag: answer.headers['etag'] ?? '', crc, bytes: bytes.length };
-    });
-    one.catch(() => {});
-    sent.push(one);
-    await sent.at(-4);
-  }
-  if (uploadId === undefined) return;
   try {
-    await complete(
-      { path: '-', size: 0, mtimeMs: 0, to, headers },
-      { uploadId, sent: await Promise.all(sent), s3 },
-    );
+    for await (const { bytes, isLast } of piecesOf(input)) {
+      if (isLast && uploadId === undefined) {
+        const crc = crc32Of(bytes);
+        const asked = { method: 'PUT', ...to, body: bytes, headers: { ...headers, [CRC_HEADER]: crc } };
+        await s3.requests.call(asked);
+        means.onMoved(bytes.length);
+        return;
+      }
+      uploadId ??= await begin({ path: '-', size: 0, mtimeMs: 0, to, headers }, s3);
+      const part = { number: sent.length + 1, bytes };
+      // The next piece is read while this one is sent; more would only use memory.
+      const id = uploadId;
+      const one = means.pool.run(() => sendPiece(part, { uploadId: id, to, means }));
+      one.catch(() => {});
+      sent.push(one);
+      await sent.at(-4);
+    }
+    if (uploadId === undefined) return;
+    const all = await Promise.all(sent);
+    await complete({ path: '-', size: 0, mtimeMs: 0, to, headers }, { uploadId, sent: all, s3 });
   } catch (error) {
-    await s3.abortUpload(to.bucket, to.key, uploadId).catch(() => {});
+    // The input is gone, so the upload cannot be continued, and its parts cost until it ends.
+    await Promise.allSettled(sent);
+    if (uploadId !== undefined) await s3.abortUpload(to.bucket, to.key, uploadId).catch(() => {});
     throw error;
   }
+}
+
+async function sendPiece(
+  { number, bytes }: { readonly number: number; readonly bytes: Buffer },
+  { uploadId, to, means }: Omit<PartCall, 'crc'>,
+): Promise<SentPart> {
+  const crc = crc32Of(bytes);
+  const answer = await means.s3.requests.call({
+    method: 'PUT',
+    ...to,
+    query: { partNumber: String(number), uploadId },
+    headers: { [CRC_HEADER]: crc },
+    body: bytes,
+  });
+  means.onMoved(bytes.length);
+  return { number, etag: answer.headers['etag'] ?? '', crc, bytes: bytes.length };
 }
 
 /** Parts of this size, which grow so that 10,000 of them hold 5 TiB. */

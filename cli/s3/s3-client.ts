@@ -126,9 +126,10 @@ export class S3Client {
     return this.requests.stream({ method: 'GET', bucket, key, query, headers: asked });
   }
 
-  async deleteOne(bucket: string, key: string, version?: string): Promise<void> {
-    const query: Record<string, string> = version === undefined ? {} : { versionId: version };
-    await this.requests.call({ method: 'DELETE', bucket, key, query });
+  /** `etag`: only while the object has it. */
+  async deleteOne(bucket: string, key: string, etag?: string): Promise<void> {
+    const headers: Record<string, string> = etag === undefined ? {} : { 'if-match': `"${etag}"` };
+    await this.requests.call({ method: 'DELETE', bucket, key, headers });
   }
 
   /** Deletes at most 1,000 in one request. Returns the refusals. */

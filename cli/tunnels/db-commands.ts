@@ -1,14 +1,12 @@
 /** Remote access to databases: their own clients, ports, dumps. */
-import { createWriteStream, openAsBlob, renameSync, rmSync } from 'node:fs';
-import { mkdtemp, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { openAsBlob } from 'node:fs';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { Cloud, Database, DatabaseEngine, LoadedDatabase } from '../../sdk/index.ts';
 import type { Command, Invocation } from '../command.ts';
 import { engineOf, findDatabase } from '../commands/database-commands.ts';
 import { ClientError, EXIT, UsageError } from '../failures.ts';
+import { withInput, writeWhole } from '../own-files.ts';
 import { confirm } from '../prompt.ts';
 import { YES } from '../resources.ts';
 import { installedClient, runClient } from './db-clients.ts';
@@ -89,14 +87,7 @@ async function save(response: Response, path = '-'): Promise<void> {
   if (response.body === null) throw new ClientError('the answer is empty', EXIT.unavailable);
   const bytes = Readable.fromWeb(response.body as Parameters<typeof Readable.fromWeb>[0]);
   if (path === '-') return pipeline(bytes, process.stdout, { end: false });
-  const part = `${path}.part`;
-  try {
-    await pipeline(bytes, createWriteStream(part, { flush: true }));
-    renameSync(part, path);
-  } catch (error) {
-    rmSync(part, { force: true });
-    throw error;
-  }
+  await writeWhole({ path, bytes }, { check: async () => {} });
 }
 
 async function load(call: Invocation): Promise<void> {
@@ -107,10 +98,7 @@ async function load(call: Invocation): Promise<void> {
     call.options.has('yes') || (path !== '-' && (await confirm(`Replace the content of ${name}?`)));
   if (!isMeant)
     throw new UsageError('the dump was not loaded', 'Use --yes in scripts (no terminal to confirm on)');
-  const folder = path === '-' ? await mkdtemp(join(tmpdir(), 'cloudlet-')) : null;
-  try {
-    const source = folder === null ? path : join(folder, 'dump');
-    if (folder !== null) await writeFile(source, process.stdin);
+  await withInput(path, async (source) => {
     const strict = call.options.has('strict') ? { strict: true } : {};
     const loaded = await cloud.loadDatabase(database_id, { file: await openAsBlob(source) }, strict);
     call.output.one(loaded, () => [
@@ -119,9 +107,7 @@ async function load(call: Invocation): Promise<void> {
         : `${name} now has the content of the dump`,
       ...leftOut(loaded),
     ]);
-  } finally {
-    if (folder !== null) rmSync(folder, { recursive: true, force: true });
-  }
+  });
 }
 
 function leftOut({ left_out: count, notes }: LoadedDatabase): string[] {

@@ -1,13 +1,12 @@
 /** Rows of a file as rows of a table. */
-import { openAsBlob, rmSync } from 'node:fs';
-import { mkdtemp, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { basename, join } from 'node:path';
+import { openAsBlob } from 'node:fs';
+import { basename } from 'node:path';
 import type { Cloud, DatabaseImport } from '../../sdk/index.ts';
 import type { Command, Invocation } from '../command.ts';
 import { findDatabase } from '../commands/database-commands.ts';
 import { UsageError } from '../failures.ts';
 import { counted } from '../output.ts';
+import { withInput } from '../own-files.ts';
 
 type ImportQuery = Parameters<Cloud['importDatabaseRows']>[2];
 
@@ -38,17 +37,12 @@ async function importRows({ session, options, output, words }: Invocation): Prom
     if (chosen !== undefined) query[one] = chosen === '\\t' ? '\t' : chosen;
   }
   if (header !== undefined) query.header = header === 'yes';
-  const folder = path === '-' ? await mkdtemp(join(tmpdir(), 'cloudlet-')) : null;
-  try {
-    const source = folder === null ? path : join(folder, 'rows');
-    if (folder !== null) await writeFile(source, process.stdin);
+  await withInput(path, async (source) => {
     const file = await openAsBlob(source);
     const sent = isDry ? file.slice(0, BEGINNING_BYTES) : file;
     const done = await cloud.importDatabaseRows(id, { file: sent }, query as ImportQuery);
     output.one(done, () => (isDry ? shown(done) : said(done)));
-  } finally {
-    if (folder !== null) rmSync(folder, { recursive: true, force: true });
-  }
+  });
 }
 
 function said({ rows, table, created }: DatabaseImport): string[] {
