@@ -26,7 +26,7 @@ test('one’s own account, and another’s before it is removed', async () => {
   await client.expect(201, '/api/buckets', { json: { name: 'mine' } });
   await client.upload('mine', 'note.txt', 'kept');
   const said = await user.ok(['account', 'export', 'mine.zip']);
-  assert.match(said, /^mine\.zip has \d+ files of user-/);
+  assert.match(said, /^mine\.zip contains \d+ files of user-/);
   assert.equal(files(join(user.home, 'mine.zip')).get('buckets/mine/objects/note.txt'), 'kept');
   assert.ok(!existsSync(join(user.home, 'mine.zip.part')));
 
