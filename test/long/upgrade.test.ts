@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { CheckedClient } from '../harness/checked-client.ts';
-import { type Account, type Call, Client } from '../harness/client.ts';
+import { type Account, type Call, Client, type SessionHeaders, sessionOf } from '../harness/client.ts';
 import { ADMIN_KEY, CloudProcess, NO_OTHER_READERS } from '../harness/cloud-process.ts';
 import { eventually } from '../harness/waiting.ts';
 import { earlierCode, LANDINGS, notInHistory, withoutUnknownSettings } from './earlier-code.ts';
@@ -30,6 +30,8 @@ const KEEPS = process.env.KEEP_METADATA === '1';
 interface Made {
   readonly account: Account;
   readonly accessKey: string;
+  /** null: sessions of that version had one secret, and end (decision 0039). */
+  readonly session: SessionHeaders | null;
   readonly databases: ReadonlyMap<string, string>;
   readonly vm: string;
   readonly webhook: string;
@@ -63,6 +65,10 @@ async function fill(cloud: CloudProcess): Promise<Made> {
   const anyone = new Client(cloud.api);
   const account = await anyone.register();
   const user = anyone.as(account.api_key);
+  const entrance = { username: account.username, password: PASSWORD };
+  const login = await anyone.call('/api/login', { json: entrance });
+  assert.equal(login.status, 200);
+  const session = login.body.session_token === undefined ? null : sessionOf(login);
   const reader = { name: 'reader', scopes: ['storage:read'] };
   const { api_key: accessKey } = await expect(user, 201, ['/api/account/access-keys', { json: reader }]);
   for (const [name, encryption] of Object.entries({ plain: false, sealed: true })) {
@@ -89,7 +95,8 @@ async function fill(cloud: CloudProcess): Promise<Made> {
   const admin = anyone.as(ADMIN_KEY);
   const { point_id, state, state_reason } = await expect(admin, 201, [`${POINTS}?wait=120`, POST]);
   assert.equal(state, 'complete', state_reason);
-  return { account, accessKey, databases, vm: `/api/vms/${vm_id}`, webhook, point: `${POINTS}/${point_id}` };
+  const vm = `/api/vms/${vm_id}`;
+  return { account, accessKey, session, databases, vm, webhook, point: `${POINTS}/${point_id}` };
 }
 
 async function readObjects(user: CheckedClient, round: number): Promise<void> {
@@ -125,12 +132,16 @@ async function readDatabases(user: CheckedClient, { databases }: Made, round: nu
 }
 
 async function readAll(cloud: CloudProcess, made: Made, round: number): Promise<void> {
-  const { account, accessKey, vm, webhook, point } = made;
+  const { account, accessKey, session, vm, webhook, point } = made;
   const user = await CheckedClient.open(cloud.api, account.api_key);
   const anyone = user.as(undefined);
   const admin = user.as(ADMIN_KEY);
-  const login = await anyone.call('/api/login', { json: { username: account.username, password: PASSWORD } });
-  assert.equal(login.status, 200);
+  for (const username of [account.username, `${account.username}@example.org`]) {
+    const login = await anyone.call('/api/login', { json: { username, password: PASSWORD } });
+    assert.equal(login.status, 200, username);
+  }
+  const asBefore = session && (await anyone.expect(200, '/api/account', { headers: session }));
+  assert.equal((asBefore ?? account).username, account.username);
   assert.equal((await user.as(accessKey).expect(200, '/api/buckets')).length, 2);
   await readObjects(user, round);
   await readDatabases(user, made, round);
