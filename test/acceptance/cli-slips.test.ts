@@ -73,6 +73,11 @@ test('options of other programs are answered with those of this one', async () =
   assert.match(await user.fails(2, ['ls', '-la', 's3://photos']), /unknown option -a; it is not needed/);
 });
 
+test('a folder to sync into that is a file is named', async () => {
+  const said = await user.fails(2, ['sync', 's3://photos/', 'f.txt'], here);
+  assert.match(said, /f\.txt.* exists already as a file/);
+});
+
 test('an object that is not there is named', async () => {
   assert.match(await user.fails(5, ['cat', 's3://photos/none']), /no object at s3:\/\/photos\/none/);
 });

@@ -188,6 +188,10 @@ describe('the words', () => {
       ['bucket ls', 'ls'],
       ['bucket create', 'mb'],
       ['db query', 'db connect'],
+      ['db password', 'db url'],
+      ['vm rename', 'vm change'],
+      ['vm resize', 'vm change'],
+      ['vm ip', 'vm show'],
       ['sql', 'db connect'],
       ['logs', 'vm logs'],
     ] as const) {
