@@ -29,6 +29,9 @@ const KEYS: Readonly<Record<string, string>> = {
   F2: '\uE032',
 };
 
+/** Refusals are said there too, as in Chromium: a console that opens before its machine runs. */
+const REFUSAL = /^Firefox can’t establish a connection to the server at ws:/;
+
 const down = (value: string) => ({ type: 'keyDown', value });
 const up = (value: string) => ({ type: 'keyUp', value });
 const stroke = (value: string) => [down(value), up(value)];
@@ -179,7 +182,8 @@ export class Firefox extends Hands {
 
   #take(reply: Reply): void {
     if (reply.id !== undefined) this.#waiting.get(reply.id)?.(reply);
-    else if (reply.params?.level === 'error') this.complaints.push(reply.params.text);
+    else if (reply.params?.level === 'error' && !REFUSAL.test(reply.params.text))
+      this.complaints.push(reply.params.text);
   }
 }
 
