@@ -112,6 +112,8 @@ const MOST_LONG_MS = 10_000;
 const BUSY_SHARE = 0.25;
 const LEAST_SHARE = 0.1;
 const WANTED_SHARE = 0.9;
+/** A process that used less since the last look has the usual priority anyway. */
+const LITTLE_MS = 10;
 /** How long a cancelled call may continue while it occupies the process, ms. */
 const GIVE_UP_MS = 500;
 const GIVE_UP_STEP_MS = 10;
@@ -131,6 +133,7 @@ export class TenantChild {
   /** Time of the monotonic clock of a ping without an answer. */
   #pingAt: number | null = null;
   #last: Used | null = null;
+  #watchedAt = 0;
   /** Computing time, less the rest since. */
   #longMs = 0;
   /** Lowered while the process computes for long. */
@@ -287,11 +290,11 @@ export class TenantChild {
   /** Pings while calls are pending: no answer means that a statement occupies the process. */
   #keepWatch(): void {
     if (this.#watch !== null) return;
-    const { silenceMs } = this.#options;
+    const { clock, silenceMs } = this.#options;
     const stepMs = Math.min(MAX_PING_MS, silenceMs() / PINGS_PER_SILENCE);
-    this.#last = this.#used();
+    this.#watchedAt = clock.monotonic();
     this.#watch = setInterval(() => {
-      const now = this.#used();
+      const now = { at: clock.monotonic(), ...this.#launched.times() };
       this.#judge(now);
       if (this.#pingAt !== null) {
         if (now.at - this.#pingAt >= silenceMs()) this.kill(silent());
@@ -302,25 +305,23 @@ export class TenantChild {
     }, stepMs);
   }
 
-  #used(): Used {
-    return { at: this.#options.clock.monotonic(), ...this.#launched.times() };
-  }
-
   /** A process that waits for the disk, or for a processor to do a little, does not burden others. */
   #judge(now: Used): void {
     const last = this.#last ?? now;
-    const passedMs = now.at - last.at;
+    this.#last = now;
+    // Before this watch nobody called, so nothing was computed.
+    const restedMs = Math.max(0, this.#watchedAt - last.at);
+    const passedMs = now.at - last.at - restedMs;
     const usedMs = now.cpuMs - last.cpuMs;
     const wantedMs = usedMs + now.waitedMs - last.waitedMs;
     const isStarved = usedMs > passedMs * LEAST_SHARE && wantedMs > passedMs * WANTED_SHARE;
-    this.#longMs =
-      isStarved || usedMs > passedMs * BUSY_SHARE
-        ? Math.min(MOST_LONG_MS, this.#longMs + wantedMs)
-        : Math.max(0, this.#longMs - Math.max(0, passedMs - wantedMs));
-    this.#last = now;
+    const isBusy = isStarved || usedMs > passedMs * BUSY_SHARE;
+    const rest = restedMs + (isBusy ? 0 : Math.max(0, passedMs - wantedMs));
+    this.#longMs = Math.min(MOST_LONG_MS, Math.max(0, this.#longMs - rest) + (isBusy ? wantedMs : 0));
     if (this.#longMs >= LAST_MS) this.#yield('last');
     else if (this.#longMs >= APART_MS && this.#order === 'usual') this.#yield('apart');
-    else if (this.#longMs === 0) this.#yield(this.#options.isHeavy?.() === true ? 'apart' : 'usual');
+    else if (this.#longMs === 0 && (this.#order !== 'usual' || usedMs >= LITTLE_MS))
+      this.#yield(this.#options.isHeavy?.() === true ? 'apart' : 'usual');
   }
 
   #yield(order: ProcessorOrder): void {
