@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { globSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { gzipSync } from 'node:zlib';
 import { NO_MARIADB, NO_POSTGRESQL } from '../../scripts/installed.ts';
 import { CheckedClient } from '../harness/checked-client.ts';
 import { CloudProcess } from '../harness/cloud-process.ts';
@@ -201,3 +202,22 @@ for (const { engine, skip, bytes, many } of ENGINES)
       assert.match(await cli.fails(1, ['db', 'import', `in-${engine}`, bad, 'goods']), /[Ll]ine 2/);
     });
   });
+
+test('a packed file may unpack to more than the database holds, but not to any amount', async () => {
+  const made = await user.expect(201, DATABASES, { json: { name: 'small', size_limit_mb: 1 } });
+  const target = (query: Record<string, string>) =>
+    `${DATABASES}/${made.database_id}/rows/import?${new URLSearchParams(query)}`;
+  const formOf = (packed: Buffer) => {
+    const form = new FormData();
+    form.set('file', new Blob([new Uint8Array(packed)]), 'rows.csv.gz');
+    return form;
+  };
+  const rows = `id,note\n${`1,${'x'.repeat(1000)}\n`.repeat(2500)}`;
+  const kept = { table: 'kept', columns: '{"note":null}' };
+  assert.equal((await user.expect(200, target(kept), { body: formOf(gzipSync(rows)) })).rows, 2500);
+  // Members of gzip without content: whatever they are packed in unpacks to them, and they to nothing.
+  const members = Buffer.alloc(20 * 2 ** 20, gzipSync(''));
+  const body = formOf(gzipSync(members));
+  const answer = await user.refused(413, 'payload_too_large', [target({ table: 'none' }), { body }]);
+  assert.match(answer.detail, /unpacks to more than 16 MB, 16 times the size limit/);
+});

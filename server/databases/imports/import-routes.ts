@@ -31,6 +31,7 @@ export function importRoutes({ imports }: { readonly imports: Imports }): Route[
         ...(['database_not_found', 'database_not_ready', 'load_failed', 'invalid_multipart'] as const),
         ...(['query_failed', 'query_timeout', 'data_damaged', 'data_missing'] as const),
         ...(['engine_unavailable', 'host_disk_full', 'out_of_space', 'operation_cancelled'] as const),
+        'payload_too_large',
       ],
       handler: (input) => {
         const ask = askOf(input.query);

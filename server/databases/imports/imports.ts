@@ -1,6 +1,7 @@
 /** Rows of a CSV or JSON file, added to a new or existing table in one transaction. */
 import type { Principal } from '../../calls/principal.ts';
 import { AppError, invalidField } from '../../platform/errors.ts';
+import { MIB } from '../database-view.ts';
 import {
   type InsertBatch,
   LoadFailed,
@@ -56,6 +57,8 @@ interface Plan {
 /** Maximum rows of one statement, and maximum values. */
 const BATCH_ROWS = 500;
 const BATCH_VALUES = 20_000;
+/** Text of rows, above all JSON, may be larger than the same rows in a database. */
+const MAX_TEXT_GROWTH = 16;
 const BATCH_CHARACTERS = 512 * 1024;
 /** Maximum bad lines in the error message. */
 const TOLD_LINES = 5;
@@ -71,7 +74,8 @@ export class Imports {
 
   /**
    * Adds all rows of the file, or none. Throws `load_failed` with the lines that cannot be stored (`lines`),
-   * `invalid_request` for a table or column that does not exist, and the errors of Queries.run().
+   * `invalid_request` for a table or column that does not exist, `payload_too_large` for a packed file of far
+   * more than the database may hold, and the errors of Queries.run().
    */
   run(principal: Principal, databaseId: string, { file, ask, signal }: Given): Promise<ImportedTable> {
     const work = (either: AbortSignal) => this.#run(principal, databaseId, { file, ask, signal: either });
@@ -80,11 +84,12 @@ export class Imports {
 
   async #run(principal: Principal, databaseId: string, { file, ask, signal }: Given): Promise<ImportedTable> {
     const { rows: tables, queries } = this.#deps;
-    const pieces = this.#checked(sourceFile(this.#checked(file)));
+    const { table: named, schema } = ask;
+    const input = schema === undefined ? { table: named } : { table: named, schema };
+    const found = await tables.importing(principal, databaseId, { input, signal });
+    const most = found.sizeLimitBytes * MAX_TEXT_GROWTH;
+    const pieces = sourceFile(this.#checked(file), (layer) => this.#checked(layer, most));
     try {
-      const { table: name, schema } = ask;
-      const input = schema === undefined ? { table: name } : { table: name, schema };
-      const found = await tables.importing(principal, databaseId, { input, signal });
       const hasDocuments = found.language.documents !== undefined;
       const source = await readRows(pieces, { ...ask, hasDocuments });
       const plan = planOf(source, ask, found);
@@ -135,12 +140,30 @@ export class Imports {
     }
   }
 
-  async *#checked(file: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  /** Applied to the received bytes, and with a limit to those of each packing, which may unpack to none. */
+  async *#checked(
+    file: AsyncIterable<Uint8Array>,
+    most = Number.POSITIVE_INFINITY,
+  ): AsyncGenerator<Uint8Array> {
+    let bytes = 0;
     for await (const piece of file) {
+      bytes += piece.length;
+      if (bytes > most) throw tooLarge(most);
       this.#deps.assertSpace(piece.length);
       yield piece;
     }
   }
+}
+
+function tooLarge(most: number): AppError {
+  const times = `${MAX_TEXT_GROWTH} times the size limit of the database`;
+  return new AppError(
+    'payload_too_large',
+    `The file unpacks to more than ${Math.floor(most / MIB)} MB, ${times}`,
+    {
+      hint: 'Set a larger size_limit_mb first, or import the file in parts',
+    },
+  );
 }
 
 type Source = Awaited<ReturnType<typeof readRows>>;

@@ -31,7 +31,7 @@ test('an import keeps nothing for each row that it has stored', async () => {
   };
   let grownBytes = 0;
   const imports = new Imports({
-    rows: { importing: async () => ({ language, table: undefined }) },
+    rows: { importing: async () => ({ language, table: undefined, sizeLimitBytes: 2 ** 30 }) },
     queries: {
       insert: async (_principal, _databaseId, { batches }) => {
         const heldAt = () => {

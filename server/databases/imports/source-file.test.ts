@@ -6,13 +6,17 @@ import { gzipSync, zstdCompressSync } from 'node:zlib';
 import { LoadFailed } from '../engine.ts';
 import { sourceFile } from './source-file.ts';
 
+async function* unbounded(layer: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  yield* layer;
+}
+
 async function read(content: string | Buffer, length = 100): Promise<string> {
   const bytes = Buffer.from(content as string);
   async function* pieces() {
     for (let at = 0; at < bytes.length; at += length) yield bytes.subarray(at, at + length);
   }
   const found: Uint8Array[] = [];
-  for await (const piece of sourceFile(pieces())) found.push(piece);
+  for await (const piece of sourceFile(pieces(), unbounded)) found.push(piece);
   return Buffer.concat(found).toString();
 }
 

@@ -24,9 +24,15 @@ const PLAIN: readonly (readonly [RegExp, string])[] = [
   [/^\s*<(?:!doctype html|html)\b/i, 'is a web page: its address may require a login'],
 ];
 
-/** Throws LoadFailed for files of other kinds, damaged ones, and archives of several files. */
-export function sourceFile(file: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-  return without(unpacked(without(file, PACKED)), PLAIN);
+/**
+ * Throws LoadFailed for files of other kinds, damaged ones, and archives of several files. `bound` limits
+ * what each packing unpacks to.
+ */
+export function sourceFile(
+  file: AsyncIterable<Uint8Array>,
+  bound: (layer: AsyncIterable<Uint8Array>) => AsyncGenerator<Uint8Array>,
+): AsyncGenerator<Uint8Array> {
+  return without(unpacked(without(file, PACKED), { bound }), PLAIN);
 }
 
 async function* without(

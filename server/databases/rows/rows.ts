@@ -47,6 +47,12 @@ export interface ExportedTable {
   readonly rows: (onRows: (rows: FoundRows['rows']) => Promise<void>, signal: AbortSignal) => Promise<void>;
 }
 
+interface ImportTarget {
+  readonly language: RowLanguage;
+  readonly table: Table | undefined;
+  readonly sizeLimitBytes: number;
+}
+
 export class Rows {
   readonly #deps: RowsDeps;
 
@@ -166,18 +172,18 @@ export class Rows {
     return { table, language, names, rows };
   }
 
-  /** The language of the database, and the table if there is one of that name. */
+  /** The language and size limit of the database, and the table if there is one of that name. */
   async importing(
     principal: Principal,
     databaseId: string,
     { input, signal }: Call<Pick<RowsQuery, 'table' | 'schema'>>,
-  ): Promise<{ readonly language: RowLanguage; readonly table: Table | undefined }> {
-    const { about, table } = await this.#look(principal, databaseId, { input, signal });
+  ): Promise<ImportTarget> {
+    const { about, table, sizeLimitBytes } = await this.#look(principal, databaseId, { input, signal });
     if (table?.type === 'view')
       throw invalidField('table', `${table.name} is a view, whose rows are read-only`);
     if (table === undefined && input.schema !== undefined)
       throw invalidField('schema', 'is only for an existing table: a new one is in the default schema');
-    return { language: about.rows, table };
+    return { language: about.rows, table, sizeLimitBytes };
   }
 
   async #find(principal: Principal, databaseId: string, call: Call<Pick<RowsQuery, 'table' | 'schema'>>) {
@@ -198,7 +204,7 @@ export class Rows {
       throw invalidField('table', `rows of ${about.title} can only be read and changed with statements`);
     const tables = (await queries.tables(principal, databaseId, signal)).toJSON();
     const table = tables.find((one) => one.name === name && (schema === undefined || one.schema === schema));
-    return { about, table };
+    return { about, table, sizeLimitBytes: row.size_limit_bytes };
   }
 
   /** If counting takes too long, the rows are shown without a count. */
