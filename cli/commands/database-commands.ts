@@ -44,12 +44,19 @@ async function engineNamed(cloud: Cloud, given: string): Promise<Database['engin
   const only = others.length === 0 ? first : undefined;
   const found = exact ?? only;
   if (found !== undefined) return found.engine;
-  const guess = meant(
-    word,
-    engines.map(({ engine }) => engine),
-  );
+  const names = engines.map(({ engine }) => engine);
+  const short = names.filter((name) => abbreviates(word, name));
+  const guess = short.length === 1 ? `; did you mean ${short[0]}?` : meant(word, names);
   if (guess === '') return given as Database['engine'];
   throw new UsageError(`there is no database engine ${given}${guess}`, 'See: cloudlet db engines');
+}
+
+/** Whether the letters stand in the name in that order, from its first one on: `pg`, `pgsql`, `my`. */
+function abbreviates(word: string, name: string): boolean {
+  if (word.length < 2 || !name.startsWith(word.slice(0, 1))) return false;
+  let at = 0;
+  for (const letter of name) if (letter === word[at]) at++;
+  return at === word.length;
 }
 
 async function credentialsOf(

@@ -18,7 +18,8 @@ test('locations are buckets and names, or paths', () => {
   assert.equal(remoteLocation('photos/a'), undefined);
   assert.throws(() => remoteLocation('s3:///a'), /does not have the form s3:/);
   assert.throws(() => remoteObject('s3://photos'), /names no object/);
-  for (const text of ['s3:/photos/a', 's3:photos/a'])
+  const slips = ['s3:/photos/a', 's3:photos/a', 's3//photos/a', 's3/photos/a', 'S3://photos/a'];
+  for (const text of [...slips, 's3;//photos/a', 's3:\\\\photos/a', 'photos:a', 's3://s3//photos/a'])
     assert.throws(() => remoteOnly(text), /did you mean s3:\/\/photos\/a\?/);
 });
 

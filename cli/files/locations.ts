@@ -30,10 +30,16 @@ export function neitherRemote(words: readonly string[], form: string): UsageErro
 
 /** The location that was probably meant, after a typo in the scheme or the syntax of scp; undefined: none. */
 function likelyLocation(text: string): string | undefined {
-  const [, rest] = /^s3:\/*([^/].*)$/i.exec(text) ?? [];
-  if (rest !== undefined) return `${SCHEME}${rest}`;
+  const slip = afterSlip(text);
+  if (slip !== undefined) return slip;
   const [, bucket, key = ''] = /^([a-z0-9][a-z0-9.-]{2,62}):(?!\/\/)\/?(.*)$/s.exec(text) ?? [];
   return bucket === undefined ? undefined : `${SCHEME}${bucket}/${key}`;
+}
+
+/** The location after a mistyped scheme; no bucket has the name `s3`, which is too short. */
+function afterSlip(text: string): string | undefined {
+  const [, rest] = /^s3(?:[:;][/\\]*|[/\\]+)([^/\\].*)$/is.exec(text) ?? [];
+  return rest === undefined ? undefined : `${SCHEME}${rest}`;
 }
 
 /** A remote location; `s3://` may be omitted since no local path is possible here. */
@@ -56,8 +62,8 @@ export function remoteBucket(text: string): string {
 }
 
 function bucketAndKey(text: string, path: string): RemoteLocation {
-  const [, rest] = /^s3:\/?([^/].*)$/.exec(path) ?? [];
-  if (rest !== undefined) throw new UsageError(`${text} is not a location; did you mean ${SCHEME}${rest}?`);
+  const meant = path === text ? likelyLocation(text) : afterSlip(path);
+  if (meant !== undefined) throw new UsageError(`${text} is not a location; did you mean ${meant}?`);
   const [bucket = ''] = path.split('/', 1);
   if (bucket !== '' && !BUCKET.test(bucket)) {
     const rule = 'A bucket has 3 to 63 lower-case letters, digits, dots and hyphens';

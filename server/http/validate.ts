@@ -134,7 +134,7 @@ function problemsOf(name: string, value: unknown, { schema, validator }: Member)
   const problems: FieldProblem[] = [];
   const errors: readonly SchemaError[] = validator.Errors(value)[1];
   for (const error of errors.filter((each) => !isOfChoice(each, errors))) {
-    for (const { path, message } of describeError(error, schema)) {
+    for (const { path, message } of describeError(error, schema, value)) {
       const field = [name, ...path].join('.');
       if (!problems.some((known) => known.field === field)) problems.push({ field, message });
     }
@@ -142,9 +142,9 @@ function problemsOf(name: string, value: unknown, { schema, validator }: Member)
   return problems;
 }
 
-function describeError(error: SchemaError, schema: TSchema) {
+function describeError(error: SchemaError, schema: TSchema, value: unknown) {
   const path = error.instancePath.split('/').slice(1);
-  if (error.keyword !== 'required') return [{ path, message: ruleWords(error, schema) }];
+  if (error.keyword !== 'required') return [{ path, message: ruleWords(error, schema, value) }];
   const { requiredProperties } = error.params as { requiredProperties: readonly string[] };
   return requiredProperties.map((name) => ({ path: [...path, name], message: 'is required' }));
 }

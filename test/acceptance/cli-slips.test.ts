@@ -46,6 +46,36 @@ test('a location with a slip is named as it was meant', async () => {
   assert.match(await user.fails(2, ['cp', 'f.txt', 'https://photos.example/x']), /cloudlet presign/);
 });
 
+test('a location with a slip is named where no local path is possible too', async () => {
+  for (const [typed, meant] of [
+    ['s3//photos', 's3://photos'],
+    ['s3/photos/a.txt', 's3://photos/a.txt'],
+    ['S3://photos', 's3://photos'],
+    ['photos:a.txt', 's3://photos/a.txt'],
+  ] as const)
+    for (const command of ['ls', 'du', 'rm'])
+      assert.ok((await user.fails(2, [command, typed])).includes(`did you mean ${meant}?`), typed);
+  assert.match(
+    await user.fails(2, ['cp', 'f.txt', 's3//photos/x'], here),
+    /; did you mean s3:\/\/photos\/x instead of s3\/\/photos\/x\?/,
+  );
+});
+
+test('a value of an option with a slip is named as it was meant', async () => {
+  for (const [engine, meant] of [
+    ['pg', 'postgresql'],
+    ['pgsql', 'postgresql'],
+    ['my', 'mysql'],
+  ])
+    assert.match(
+      await user.fails(2, ['db', 'create', 'shop', '--engine', String(engine)]),
+      new RegExp(`no database engine ${engine}; did you mean ${meant}\\?`),
+    );
+  const scope = ['key', 'create', 'k', '--scope', 'storage:raed'];
+  assert.match(await user.fails(1, scope), /must be one of \*, .*; did you mean storage:read\?\n/);
+  assert.doesNotMatch(await user.fails(1, [...scope.slice(0, -1), 'root']), /did you mean/);
+});
+
 test('commands of other clients lead to those of this one, with a path after them too', async () => {
   for (const [typed, meant] of [
     ['s3 cp', 'cp'],

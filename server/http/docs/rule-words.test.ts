@@ -32,6 +32,13 @@ const WORDS: [TSchema, unknown, string][] = [
   [kind, 1, 'must be a or b'],
   [Type.String({ enum: ['x', 'y'] }), 'z', 'must be x or y'],
   [Type.String({ enum: ['w', 'x', 'y', 'z'] }), 'v', 'must be one of w, x, y, z'],
+  [kind, 'B', 'must be a or b; did you mean b?'],
+  [
+    Type.Object({ list: Type.Array(Type.Enum(['*', 'disk:read', 'disk:write'])) }),
+    { list: ['*', 'disk:raed'] },
+    'must be * or disk:read or disk:write; did you mean disk:read?',
+  ],
+  [Type.String({ enum: ['red', 'blue'] }), 'r'.repeat(1000), 'must be red or blue'],
   [Type.Literal('STANDARD'), 'GLACIER', 'must be STANDARD'],
   [limit, 'many', 'must be a whole number or null'],
   [limit, 10, 'must be from 0 to 9'],

@@ -1,4 +1,5 @@
 /** Describes broken schema rules in plain words; never shows a regular expression. */
+import { didYouMean } from '../../config/did-you-mean.ts';
 import type { TSchema } from '../../platform/json/json-schema.ts';
 import { plural } from '../../platform/plural.ts';
 
@@ -37,8 +38,8 @@ const TYPES: Readonly<Record<string, string>> = {
   null: 'null',
 };
 
-/** The violated rule as "must …"; `schema` is the schema of `error`. */
-export function ruleWords(error: SchemaError, schema: TSchema): string {
+/** The violated rule as "must …"; `schema` is the schema of `error`, and `value` was checked against it. */
+export function ruleWords(error: SchemaError, schema: TSchema, value?: unknown): string {
   const rules = partOf(schema, error.schemaPath);
   const { minimum: least, maximum: most, minLength: fewest = 0, maxLength: longest } = rules;
   switch (error.keyword) {
@@ -46,7 +47,7 @@ export function ruleWords(error: SchemaError, schema: TSchema): string {
     case 'const':
     case 'enum':
     case 'anyOf':
-      return `must be ${choiceOf(kindsOf(rules))}`;
+      return `must be ${choiceOf(kindsOf(rules))}${guessOf(valueAt(value, error.instancePath), rules)}`;
     case 'pattern':
       return rules['x-rule'] ?? 'has characters that are not allowed';
     case 'minimum':
@@ -79,6 +80,26 @@ export function isOfChoice(error: SchemaError, errors: readonly SchemaError[]): 
 
 function choiceOf(kinds: readonly string[]): string {
   return kinds.length > 3 ? `one of ${kinds.join(', ')}` : kinds.join(' or ');
+}
+
+/** `; did you mean storage:read?`, or nothing. */
+function guessOf(given: unknown, rules: Rules): string {
+  const names = namesOf(rules);
+  const meant = typeof given === 'string' && names.length > 1 ? didYouMean(given, names) : undefined;
+  return meant === undefined ? '' : `; did you mean ${meant}?`;
+}
+
+function namesOf({ const: only, enum: choices = [], anyOf = [] }: Rules): string[] {
+  return [only, ...choices, ...anyOf.flatMap(namesOf)].filter((name) => typeof name === 'string');
+}
+
+function valueAt(value: unknown, path: string): unknown {
+  let part = value;
+  for (const step of path.split('/').slice(1)) {
+    if (typeof part !== 'object' || part === null || !Object.hasOwn(part, step)) return undefined;
+    part = (part as Record<string, unknown>)[step];
+  }
+  return part;
 }
 
 function partOf(schema: TSchema, path: string): Rules {
