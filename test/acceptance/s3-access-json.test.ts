@@ -136,6 +136,19 @@ describe('access', () => {
       const body = JSON.stringify(policy);
       await s3.refused(400, 'MalformedPolicy', ['PUT', `/${BUCKET}`, { query: 'policy', body }]);
     }
+    for (const [key, instead] of [
+      ['s3:TlsVersion', 'use aws:SecureTransport'],
+      ['s3:object-lock-remaining-retention-days', 'use s3:object-lock-retain-until-date'],
+      ['aws:SourceArn', 'no service calls for others here'],
+      ['aws:ResourceAccount', 'use s3:ResourceAccount'],
+    ] as const) {
+      const policy = allow('*', { Condition: { StringEquals: { [key]: 'x' } } });
+      const { errors } = await owner.refused(400, 'invalid_request', [...change({ policy })]);
+      const put = { query: 'policy', body: JSON.stringify(policy) };
+      const { text } = await s3.refused(400, 'MalformedPolicy', ['PUT', `/${BUCKET}`, put]);
+      for (const said of [errors[0].message, text])
+        assert.ok(said.includes(`condition key - ${key}, which is not evaluated: ${instead}`), said);
+    }
     const long = allow('*', { Sid: 'x'.repeat(21 * 1024) });
     await owner.refused(400, 'invalid_request', [...change({ policy: long })]);
     await friend.client.refused(404, 'bucket_not_found', [`/api/buckets/${BUCKET}/access`]);

@@ -76,6 +76,20 @@ const KEYS = new Set(
     's3:x-amz-website-redirect-location',
   ].map((key) => key.toLowerCase()),
 );
+/** Keys of AWS that no request here has, by their names in lower case, and what to use instead. */
+const ABSENT: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    's3:TlsVersion': 'use aws:SecureTransport',
+    's3:object-lock-remaining-retention-days': 'use s3:object-lock-retain-until-date',
+    'aws:SourceArn': 'no service calls for others here; name accounts as Principal',
+    'aws:SourceAccount': 'no service calls for others here; name accounts as Principal',
+    'aws:SourceVpc': 'use aws:SourceIp',
+    'aws:SourceVpce': 'use aws:SourceIp',
+    'aws:PrincipalOrgID': 'name accounts as Principal',
+    'aws:ResourceAccount': 'use s3:ResourceAccount',
+    'aws:MultiFactorAuthPresent': 'access keys have no second factor',
+  }).map(([key, instead]) => [key.toLowerCase(), instead]),
+);
 const TAG = /^(s3:(?:existing|request)objecttag\/)(.+)$/i;
 
 /** Throws PolicyProblem. */
@@ -83,7 +97,9 @@ function keyOf(name: string): string {
   const [, start, tag] = TAG.exec(name) ?? [];
   if (start !== undefined && tag !== undefined) return start.toLowerCase() + tag;
   if (KEYS.has(name.toLowerCase())) return name.toLowerCase();
-  throw new PolicyProblem(`Policy has an invalid condition key - ${name}`);
+  const instead = ABSENT.get(name.toLowerCase());
+  const why = instead === undefined ? '' : `, which is not evaluated: ${instead}`;
+  throw new PolicyProblem(`Policy has an invalid condition key - ${name}${why}`);
 }
 
 type Accepts = Condition['accepts'];
