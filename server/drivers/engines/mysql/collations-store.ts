@@ -23,13 +23,24 @@ export async function enforcedEngine(admin: Admin): Promise<string | null> {
   return name === '' ? null : name;
 }
 
+/** The given functions that MariaDB does not have; none: MySQL, or one that does not say. */
+export async function absentFunctions(admin: Admin, names: readonly string[]): Promise<ReadonlySet<string>> {
+  if (!(await listsFunctions(admin))) return new Set();
+  const rows = await rowsOf(admin, 'SELECT LOWER(`FUNCTION`) AS name FROM information_schema.SQL_FUNCTIONS');
+  const present = new Set(rows.map(({ name }) => String(name)));
+  return new Set(names.filter((name) => !present.has(name)));
+}
+
 /** Whether MariaDB has the built-in function; false: MySQL, or one that does not say. */
 export async function hasFunction(admin: Admin, name: string): Promise<boolean> {
-  const where = "TABLE_SCHEMA = 'information_schema' AND TABLE_NAME = 'SQL_FUNCTIONS'";
-  if ((await rowsOf(admin, `SELECT 1 FROM information_schema.TABLES WHERE ${where}`)).length === 0)
-    return false;
+  if (!(await listsFunctions(admin))) return false;
   const found = await rowsOf(admin, 'SELECT 1 FROM information_schema.SQL_FUNCTIONS WHERE `FUNCTION` = ?', [
     name,
   ]);
   return found.length > 0;
+}
+
+async function listsFunctions(admin: Admin): Promise<boolean> {
+  const where = "TABLE_SCHEMA = 'information_schema' AND TABLE_NAME = 'SQL_FUNCTIONS'";
+  return (await rowsOf(admin, `SELECT 1 FROM information_schema.TABLES WHERE ${where}`)).length > 0;
 }

@@ -8,6 +8,7 @@
 import { Transform, type TransformCallback } from 'node:stream';
 import { LoadFailed } from '../../../../databases/engine.ts';
 import { cutOff, isMessage, NO_STATEMENT, withoutMark } from '../../../../databases/file-start.ts';
+import { AbsentParts } from './absent-parts.ts';
 import { OneTransaction } from './data-only.ts';
 import { FirstStatement } from './first-statement.ts';
 import { ForeignLines, type LenientLoad } from './foreign-lines.ts';
@@ -56,6 +57,7 @@ export class DumpLines extends Transform {
   #isEmpty = true;
   readonly #first = new FirstStatement();
   readonly #foreign: ForeignLines | null;
+  readonly #absent: AbsentParts | null;
   readonly #one: OneTransaction | null;
   /** Counts lines of the file. */
   #number: number;
@@ -68,6 +70,7 @@ export class DumpLines extends Transform {
     this.#from = from === '' ? '' : `\`${from}\`.`;
     this.#isLoad = from === '';
     this.#foreign = lenient === undefined ? null : new ForeignLines(lenient);
+    this.#absent = lenient === undefined ? null : new AbsentParts(lenient.leftOut, lenient.absentFunctions);
     this.#one = isOneTransaction ? new OneTransaction(lenient?.leftOut) : null;
     this.#number = firstLine - 1;
   }
@@ -103,6 +106,7 @@ export class DumpLines extends Transform {
       done(error as Error);
       return;
     }
+    this.#pushText(this.#absent?.release() ?? '');
     this.#first.end();
     if (!this.#isLoad) done();
     else if (this.#isEmpty) done(new LoadFailed('The dump is empty'));
@@ -117,6 +121,10 @@ export class DumpLines extends Transform {
     }
   }
 
+  #pushText(text: string): void {
+    if (text !== '') this.push(Buffer.from(text, 'latin1'));
+  }
+
   /** Whether its head is that of mysqldump or mariadb-dump. */
   get isDump(): boolean {
     return this.#isDump;
@@ -128,6 +136,7 @@ export class DumpLines extends Transform {
   }
 
   #pass(bytes: Buffer): void {
+    this.#pushText(this.#absent?.release() ?? '');
     this.#first.take(bytes);
     this.#ending = (this.#ending + bytes.subarray(-64).toString('latin1')).slice(-64);
     this.push(bytes);
@@ -162,8 +171,7 @@ export class DumpLines extends Transform {
       const text = bytes.toString('latin1');
       this.#first.take(bytes);
       this.#ending = text;
-      const line = this.#foreignAltered(this.#altered(text));
-      if (line !== '') this.push(Buffer.from(line, 'latin1'));
+      this.#pushText(this.#withoutAbsent(text, this.#foreignAltered(this.#altered(text))));
     }
     this.#note(isLong);
   }
@@ -188,6 +196,14 @@ export class DumpLines extends Transform {
     const kept = altered !== null && isFirst && this.#one ? this.#one.altered(altered, line) : altered;
     this.#isLeftOut = kept === null;
     return kept ?? '\n';
+  }
+
+  #withoutAbsent(text: string, altered: string): string {
+    if (this.#absent === null) return altered;
+    const isFirst = this.#isFirstLine;
+    if (isFirst) this.#absent.note(text);
+    const isLast = text.trim().endsWith(this.#delimiter);
+    return this.#absent.take(altered, { line: this.#number, isFirst, isLast, delimiter: this.#delimiter });
   }
 
   /** Tracks the position within a statement. */

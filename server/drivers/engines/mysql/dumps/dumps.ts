@@ -22,11 +22,12 @@ import {
 } from '../../../managed-server/programs/dump-streams.ts';
 import { MOST_TEST_DATABASES } from '../../shared/test-databases.ts';
 import { type Admin, databases } from '../admin-store.ts';
-import { collationsOf, enforcedEngine, hasFunction } from '../collations-store.ts';
+import { absentFunctions, collationsOf, enforcedEngine, hasFunction } from '../collations-store.ts';
 import * as contents from '../contents-store.ts';
 import type { MysqlLinks } from '../mysql-links.ts';
 import * as store from '../mysql-store.ts';
 import { dropTest, foreign, makeTest, testBytes, testDatabases } from '../test-databases-store.ts';
+import { MYSQL_FUNCTIONS } from './absent-parts.ts';
 import { withoutTables } from './data-only.ts';
 import { DumpLines, type DumpLinesOptions } from './dump-lines.ts';
 import { Swaps } from './swaps.ts';
@@ -140,6 +141,7 @@ export class MysqlDumps {
       leftOut,
       collations: await collationsOf(admin),
       hasUuidVersions: await hasFunction(admin, 'uuid_v7'),
+      absentFunctions: await absentFunctions(admin, MYSQL_FUNCTIONS),
       enforcedEngine: await enforcedEngine(admin),
     }));
   }

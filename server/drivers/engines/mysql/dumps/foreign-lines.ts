@@ -14,6 +14,8 @@ export interface LenientLoad {
   readonly collations: ReadonlySet<string>;
   /** The server has uuid_v4() and uuid_v7(), as MariaDB from 11.7 on. */
   readonly hasUuidVersions: boolean;
+  /** Functions of MySQL that the server does not have. */
+  readonly absentFunctions: ReadonlySet<string>;
   /** The storage engine forced for all tables; null: the dump chooses it. */
   readonly enforcedEngine: string | null;
 }
