@@ -1,4 +1,5 @@
 /** SQL that finds out which features used by dumps a server has. */
+import type { Connection as Driver, RowDataPacket } from 'mysql2';
 import { type Admin, rowsOf } from './admin-store.ts';
 
 /** Full names: from 10.10 on, MariaDB has some collations for several character sets. */
@@ -21,6 +22,14 @@ export async function enforcedEngine(admin: Admin): Promise<string | null> {
   const [row] = await rowsOf(admin, "SHOW GLOBAL VARIABLES LIKE 'enforce_storage_engine'");
   const name = String(row?.['Value'] ?? '');
   return name === '' ? null : name;
+}
+
+/** Names of the databases in which the user of this connection has any right. */
+export async function reachableDatabases(driver: Driver): Promise<ReadonlySet<string>> {
+  const [rows] = await driver
+    .promise()
+    .query<RowDataPacket[]>('SELECT SCHEMA_NAME AS name FROM information_schema.SCHEMATA');
+  return new Set(rows.map(({ name }) => String(name)));
 }
 
 /** The given functions that MariaDB does not have; none: MySQL, or one that does not say. */

@@ -2,11 +2,13 @@
 // A process of its own: it starts servers.
 import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
 import { after, before, describe, test } from 'node:test';
 import type { EngineDatabase } from '../../../../databases/engine.ts';
 import { LeftOut } from '../../../../databases/left-out.ts';
 import { connectMysql, type MysqlFixture, mysqlFixture, noMysql } from '../../../../testing/mysql-fixture.ts';
 import { newDatabase } from '../../../../testing/new-database.ts';
+import { AbsentParts } from './absent-parts.ts';
 import { usedNames } from './sql-parts.ts';
 
 const SECRET = 'aaaaaaaaaaaaaaaaaaaaaaaa';
@@ -40,6 +42,20 @@ test('names of a query are found where they name tables, databases and routines'
     const used = usedNames(query);
     assert.deepEqual([[...used.databases], [...used.tables]], [databases, tables], query);
   }
+});
+
+test('a view may call a function of the dump that has the name of one of MySQL', () => {
+  const leftOut = new LeftOut();
+  const parts = new AbsentParts({
+    leftOut,
+    absentFunctions: new Set(['is_uuid', 'st_geohash']),
+    databases: new Set(),
+  });
+  const at = { line: 1, isFirst: true, isLast: true, delimiter: ';' };
+  parts.take('CREATE FUNCTION `is_uuid`(a text) RETURNS int RETURN 5;\n', at);
+  const view = (name: string) => `CREATE VIEW v AS SELECT ${name}(id) AS five FROM t;\n`;
+  assert.deepEqual([parts.take(view('is_uuid'), at), leftOut.count], [view('is_uuid'), 0]);
+  assert.deepEqual([parts.take(view('st_geohash'), at), leftOut.count], ['\n', 1]);
 });
 
 describe('a load into MariaDB', { skip: noMysql }, () => {
@@ -111,6 +127,24 @@ describe('a load into MariaDB', { skip: noMysql }, () => {
     }
     await assert.rejects(load(dump, true), /ERROR \d+ .*at line/);
     assert.deepEqual(await namesOf('VIEW'), ['kept']);
+  });
+
+  test('keeps views that read test databases, which the account has on its server', async () => {
+    await rows('CREATE DATABASE IF NOT EXISTS test_far');
+    await rows('CREATE TABLE test_far.x (id int)');
+    await load(
+      'CREATE TABLE t (id int);\nCREATE VIEW v AS SELECT x.id FROM test_far.x JOIN t ON t.id = x.id;\n',
+    );
+    const { signal } = new AbortController();
+    const dump = await fixture.engine.dump(own, 'sql', { signal });
+    const text = await buffer(dump.stream as Readable);
+    assert.deepEqual(await load(text.toString()), []);
+    assert.deepEqual(await namesOf('VIEW'), ['v']);
+    const gone = await load(text.toString().replaceAll('test_far', 'test_gone'));
+    assert.deepEqual(
+      gone.map(([, , reason]) => reason),
+      ['the database test_gone is not in the file'],
+    );
   });
 
   test('takes views of phpMyAdmin and of people, over several lines', async () => {

@@ -3,6 +3,7 @@
  * functions of MySQL. Statements are held until their end, because the last line may be the one that tells.
  */
 import type { LeftOut } from '../../../../databases/left-out.ts';
+import type { LenientLoad } from './foreign-lines.ts';
 import { closing, elementsOf, masked, plainName, type UsedNames, usedNames } from './sql-parts.ts';
 
 export interface LineAt {
@@ -50,6 +51,10 @@ const VIEW = new RegExp(
 const TABLE = new RegExp(`${OPEN}(?:CREATE\\s+(?:OR\\s+REPLACE\\s+)?TABLE|ALTER\\s+TABLE)\\s`, 'i');
 const NAME = '((?:`(?:[^`]|``)*`|[\\w$\\x80-\\xff]+))';
 const NAMED = new RegExp(`\\bVIEW\\s+(?:IF\\s+NOT\\s+EXISTS\\s+)?(?:${NAME}\\s*\\.\\s*)?${NAME}`, 'i');
+const ROUTINE = new RegExp(
+  `^\\s*(?:/\\*M?!\\d* ?)?CREATE\\b.*\\bFUNCTION\\s+(?:IF\\s+NOT\\s+EXISTS\\s+)?(?:${NAME}\\s*\\.\\s*)?${NAME}\\s*\\(`,
+  'i',
+);
 /** Lines that name the database of the dump: of MySQL's program, of phpMyAdmin, and statements. */
 const OWN = [
   /^-- Host: .*Database: (\S+)\s*$/,
@@ -67,9 +72,12 @@ const IS_INDEX = /^\s*(?:CONSTRAINT\s+\S+\s+)?(?:UNIQUE|FULLTEXT|SPATIAL|KEY|IND
 
 export class AbsentParts {
   readonly #leftOut: LeftOut;
+  readonly #databases: ReadonlySet<string>;
   /** Calls of functions that the server does not have; null: it has all. */
   readonly #calls: RegExp | null;
   readonly #own = new Set<string>();
+  /** Functions that the dump makes, in lower case. */
+  readonly #made = new Set<string>();
   readonly #views: View[] = [];
   /** Names of views that are left out. */
   readonly #gone = new Set<string>();
@@ -77,8 +85,13 @@ export class AbsentParts {
   #heldCharacters = 0;
   #heldLine = 0;
 
-  constructor(leftOut: LeftOut, absentFunctions: ReadonlySet<string>) {
+  constructor({
+    leftOut,
+    absentFunctions,
+    databases,
+  }: Pick<LenientLoad, 'leftOut' | 'absentFunctions' | 'databases'>) {
     this.#leftOut = leftOut;
+    this.#databases = databases;
     const names = [...absentFunctions].join('|');
     this.#calls = names === '' ? null : new RegExp(`(?<![.\\w])(${names})\\s*\\(`, 'i');
   }
@@ -93,6 +106,8 @@ export class AbsentParts {
 
   /** Text for the server: of this line, of a statement that ends with it, or none yet. */
   take(text: string, { line, isFirst, isLast, delimiter }: LineAt): string {
+    const routine = isFirst ? ROUTINE.exec(text)?.[2] : undefined;
+    if (routine !== undefined) this.#made.add(plainName(routine).toLowerCase());
     if (isFirst && this.#held === null && (VIEW.test(text) || TABLE.test(text))) {
       this.#held = [];
       this.#heldCharacters = 0;
@@ -145,9 +160,10 @@ export class AbsentParts {
 
   #whyNot({ databases, tables }: View, text: string): string | null {
     for (const name of databases)
-      if (!this.#own.has(name) && !COMMON.test(name)) return `the database ${shown(name)} is not in the file`;
+      if (!this.#own.has(name) && !COMMON.test(name) && !this.#databases.has(shown(name)))
+        return `the database ${shown(name)} is not in the file`;
     const call = this.#calls?.exec(masked(text))?.[1];
-    if (call !== undefined) return `the server does not have the function ${call}()`;
+    if (call !== undefined && !this.#made.has(call.toLowerCase())) return without(call);
     const gone = this.#goneOf(tables);
     return gone === undefined ? null : needs(gone);
   }

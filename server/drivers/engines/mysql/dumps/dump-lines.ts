@@ -70,7 +70,7 @@ export class DumpLines extends Transform {
     this.#from = from === '' ? '' : `\`${from}\`.`;
     this.#isLoad = from === '';
     this.#foreign = lenient === undefined ? null : new ForeignLines(lenient);
-    this.#absent = lenient === undefined ? null : new AbsentParts(lenient.leftOut, lenient.absentFunctions);
+    this.#absent = lenient === undefined ? null : new AbsentParts(lenient);
     this.#one = isOneTransaction ? new OneTransaction(lenient?.leftOut) : null;
     this.#number = firstLine - 1;
   }

@@ -22,7 +22,13 @@ import {
 } from '../../../managed-server/programs/dump-streams.ts';
 import { MOST_TEST_DATABASES } from '../../shared/test-databases.ts';
 import { type Admin, databases } from '../admin-store.ts';
-import { absentFunctions, collationsOf, enforcedEngine, hasFunction } from '../collations-store.ts';
+import {
+  absentFunctions,
+  collationsOf,
+  enforcedEngine,
+  hasFunction,
+  reachableDatabases,
+} from '../collations-store.ts';
 import * as contents from '../contents-store.ts';
 import type { MysqlLinks } from '../mysql-links.ts';
 import * as store from '../mysql-store.ts';
@@ -127,21 +133,26 @@ export class MysqlDumps {
   /** Adds rows to the existing tables, in one transaction. */
   async #add(database: EngineDatabase, dump: Readable, { signal, leftOut, adding }: LoadHow): Promise<void> {
     adding?.();
-    const lenient = await this.#lenient(leftOut);
     const { writer: user } = store.usersOf(database.database);
+    const lenient = await this.#lenient(leftOut, { database: database.database, user });
     const most = database.sizeLimitBytes * MAX_GROWTH + GROWTH_BYTES;
     const into = { database: database.database, user, most, lenient, isOneTransaction: true };
     await this.#fill(into, dump, signal);
   }
 
-  async #lenient(leftOut: LoadHow['leftOut']): Promise<DumpLinesOptions['lenient']> {
+  async #lenient(
+    leftOut: LoadHow['leftOut'],
+    { database, user }: Pick<Into, 'database' | 'user'>,
+  ): Promise<DumpLinesOptions['lenient']> {
     if (leftOut === undefined) return undefined;
     const { links } = this.#deps;
+    const databases = await links.as({ database, user }, reachableDatabases);
     return links.asAdmin(async (admin) => ({
       leftOut,
       collations: await collationsOf(admin),
       hasUuidVersions: await hasFunction(admin, 'uuid_v7'),
       absentFunctions: await absentFunctions(admin, MYSQL_FUNCTIONS),
+      databases,
       enforcedEngine: await enforcedEngine(admin),
     }));
   }
@@ -157,7 +168,7 @@ export class MysqlDumps {
       });
       const most = database.sizeLimitBytes * MAX_GROWTH + GROWTH_BYTES;
       const parts = await DumpParts.of(dump);
-      const lenient = await this.#lenient(leftOut);
+      const lenient = await this.#lenient(leftOut, { database: fresh, user: fresh });
       const into = { database: fresh, user: fresh, most, lenient, firstLine: parts.firstLine };
       const isDump = await this.#fill(into, parts.content(), signal);
       // The client skips some text that is not SQL, such as an unclosed comment.

@@ -11,6 +11,7 @@ test('a mode of MySQL 8 alone is taken out of sql_mode, told once, and stays in 
     collations: new Set(),
     hasUuidVersions: false,
     absentFunctions: new Set(),
+    databases: new Set(),
     enforcedEngine: null,
   });
   const altered = (text: string) => lines.altered(`${text}\n`, { line: 7, isFirst: true });

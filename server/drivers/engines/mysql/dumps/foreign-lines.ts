@@ -16,6 +16,8 @@ export interface LenientLoad {
   readonly hasUuidVersions: boolean;
   /** Functions of MySQL that the server does not have. */
   readonly absentFunctions: ReadonlySet<string>;
+  /** Databases that the user of the load reaches. */
+  readonly databases: ReadonlySet<string>;
   /** The storage engine forced for all tables; null: the dump chooses it. */
   readonly enforcedEngine: string | null;
 }
