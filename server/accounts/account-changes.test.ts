@@ -65,6 +65,27 @@ test('rights are gone at once from keys that are known already', async (t) => {
   assert.equal((await cloud.authenticator.authenticate({ apiKey })).isAdmin, false);
 });
 
+test('the suspension at the end of an account is in the audit log, in the same commit', async (t) => {
+  const cloud = await open();
+  t.after(() => cloud.close());
+  const { ada, change } = cloud;
+  await change(ada, { expires_at: new Date(cloud.clock.now() + 60_000).toISOString() });
+  cloud.clock.advance(60_000);
+  const commits = await cloud.commitsDuring(() => cloud.administration.expire());
+  assert.deepEqual(
+    commits.map((all) => all.filter(({ sql }) => sql.includes('INSERT INTO audit_rows')).length),
+    [1],
+  );
+  assert.equal((await cloud.shown(ada)).is_active, false);
+  const entries = await cloud.auditOf(ada);
+  assert.deepEqual(
+    entries.map(({ action, actor, via, target, outcome }) => [action, actor, via, target, outcome]),
+    [['suspendExpiredAccount', 'cloudlet', 'cloud', String(ada), 'done']],
+  );
+  await cloud.administration.expire();
+  assert.equal((await cloud.auditOf(ada)).length, 1);
+});
+
 test('an expired account goes on when its end is put off; another suspension stays', async (t) => {
   const cloud = await open();
   t.after(() => cloud.close());

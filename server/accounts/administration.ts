@@ -1,4 +1,5 @@
 /** Account operations for administrators. */
+import { type AuditTrail, entryOfCloud } from '../calls/audit.ts';
 import type { Call, Principal } from '../calls/principal.ts';
 import { BACKGROUND, type Change, type Changes, type Recorder } from '../metadata/change.ts';
 import { listRows } from '../metadata/list.ts';
@@ -24,6 +25,7 @@ export interface AdministrationDeps {
   readonly reads: Reads;
   readonly changes: Changes;
   readonly clock: Clock;
+  readonly audit: Pick<AuditTrail, 'statements'>;
   readonly accounts: Accounts;
   readonly apiKeys: ApiKeys;
   readonly authenticator: Authenticator;
@@ -164,14 +166,18 @@ export class Administration {
     return this.#setSuspended(recorder, accountId, null);
   }
 
-  /** Suspends expired accounts, except the last administrator. Called periodically. */
+  /**
+   * Suspends expired accounts, except the last administrator; each has an entry in the audit log. Called
+   * periodically.
+   */
   async expire(): Promise<void> {
-    const { reads, changes, clock, accountChanged } = this.#deps;
+    const { reads, changes, clock, audit, accountChanged } = this.#deps;
     const now = clock.now();
-    for (const { id } of await expiredAccounts(reads, now)) {
+    for (const { id, username } of await expiredAccounts(reads, now)) {
       await changes.run(BACKGROUND, (change) => {
         change.addAll(expectOtherAdministrator(id), 'skip');
         change.expect(expireAccount(id, now, EXPIRED), 'skip');
+        change.addAll(audit.statements(entryOfCloud('suspendExpiredAccount', { accountId: id, username })));
         change.forgets({ kind: 'account', id });
         change.after(() => accountChanged?.(id));
       });

@@ -1,10 +1,13 @@
 /** SQL of the end of accounts: closed, reopened, removed. */
-import type { Reads, Statement } from '../metadata/metadata.ts';
+import type { Awaitable, Reads, Statement } from '../metadata/metadata.ts';
+import type { NamedAccount } from './expiries-store.ts';
 
 /** Accounts that were closed long enough ago. */
-export async function removableAccounts(reads: Reads, now: number): Promise<number[]> {
-  const sql = 'SELECT id FROM accounts WHERE removal_at <= ? AND closed_at IS NULL ORDER BY id';
-  return (await reads.all<{ id: number }>(sql, now)).map(({ id }) => id);
+export function removableAccounts(reads: Reads, now: number): Awaitable<NamedAccount[]> {
+  return reads.all(
+    'SELECT id, username FROM accounts WHERE removal_at <= ? AND closed_at IS NULL ORDER BY id',
+    now,
+  );
 }
 
 /** Disables the account; it is removed at `removalAt` unless it is reopened before. */

@@ -22,6 +22,11 @@ const principalOf = async (apiKey: string | null) =>
 const close = async (apiKey: string | null) => fixture.closings.close(by(await principalOf(apiKey)));
 const login = (name: string, given = password) =>
   fixture.sessions.login(BACKGROUND, { name, password: given, address });
+const refusalOf = (work: Promise<unknown>) =>
+  work.then(
+    () => assert.fail('it was not refused'),
+    (error: unknown) => error,
+  );
 const find = (id: number) => fixture.administration.list({ afterId: id - 1, limit: 1 }).next();
 
 async function register(username: string) {
@@ -68,6 +73,27 @@ test('closing ends keys and sessions and keeps the name; signing in within 7 day
   assert.equal((await fixture.authenticator.authenticate({ session: secretsOf(opened) })).accountId, id);
   assert.deepEqual(fixture.changed, [id, id]);
   fixture.clock.advance(DAY_MS);
+  await fixture.closings.removeDue();
+  await principalOf(account.api_key);
+});
+
+test('one that was closed while a new password was forced is opened by setting it', async () => {
+  const { id, api_key: key } = await register('forced');
+  const change = { must_change_password: true, id };
+  await fixture.changes.run(BACKGROUND, (made) => fixture.accountChanges.apply(made, by(OPERATOR), change));
+  await close(key);
+  const refused = await refusalOf(login('forced'));
+  assert.ok(isAppError(refused, 'password_change_required'), String(refused));
+  assert.equal((await find(id)).value?.is_active, false, 'the sign-in alone opens nothing');
+  fixture.changed.length = 0;
+  const set = { token: String(refused.extra?.reset_token), address, hosts: [] };
+  await assert.rejects(fixture.resetLinks.use(BACKGROUND, { ...set, password }), code('invalid_request'));
+  await fixture.resetLinks.use(BACKGROUND, { ...set, password: 'another password' });
+  assert.deepEqual(fixture.changed, [id], 'its machines and databases are told');
+  const { account } = await login('forced', 'another password');
+  assert.deepEqual([account.is_active, typeof account.api_key], [true, 'string']);
+  assert.equal((await principalOf(account.api_key)).accountId, id);
+  fixture.clock.advance(8 * DAY_MS);
   await fixture.closings.removeDue();
   await principalOf(account.api_key);
 });
@@ -181,4 +207,33 @@ test('the end of a suspension, or a later end of the account, does not undo a re
   await fixture.closings.keep(await call(), id);
   await fixture.administration.resume(BACKGROUND, id);
   await login('expelled');
+});
+
+test('a removal at the end of the 7 days is in the audit log, in the same commit', async () => {
+  const { id, api_key: key } = await register('logged');
+  await close(key);
+  fixture.clock.advance(7 * DAY_MS);
+  const commits = await fixture.commitsDuring(() => fixture.closings.removeDue());
+  const removed = commits.filter((statements) => statements.some(({ sql }) => sql.includes('closed_at = ?')));
+  assert.ok(removed.length > 0);
+  for (const statements of removed)
+    assert.equal(statements.filter(({ sql }) => sql.includes('INSERT INTO audit_rows')).length, 1);
+  const [entry] = await fixture.auditOf(id);
+  assert.deepEqual(
+    [entry?.action, entry?.actor, entry?.actor_id, entry?.via, entry?.target, entry?.detail],
+    ['removeClosedAccount', 'cloudlet', null, 'cloud', String(id), { username: 'logged' }],
+  );
+});
+
+test('that link does not open an account that was suspended meanwhile', async () => {
+  const { id, api_key: key } = await register('stopped');
+  const change = { must_change_password: true, id };
+  await fixture.changes.run(BACKGROUND, (made) => fixture.accountChanges.apply(made, by(OPERATOR), change));
+  await close(key);
+  const refused = await refusalOf(login('stopped'));
+  assert.ok(isAppError(refused, 'password_change_required'), String(refused));
+  await fixture.administration.suspend(by(OPERATOR), { accountId: id, reason: 'mining' });
+  const token = String(refused.extra?.reset_token);
+  const set = { token, password: 'another password', address, hosts: [] };
+  await assert.rejects(fixture.resetLinks.use(BACKGROUND, set), code('account_suspended'));
 });

@@ -3,6 +3,7 @@
  * machines are stopped, but nothing is removed, and signing in reopens it. Some days later it is
  * removed.
  */
+import { type AuditTrail, entryOfCloud } from '../calls/audit.ts';
 import type { Call } from '../calls/principal.ts';
 import { BACKGROUND, type Change, type Changes } from '../metadata/change.ts';
 import type { Reads, Statement } from '../metadata/metadata.ts';
@@ -33,6 +34,7 @@ export interface ClosingsDeps {
   readonly reads: Reads;
   readonly changes: Changes;
   readonly clock: Clock;
+  readonly audit: Pick<AuditTrail, 'statements'>;
   readonly apiKeys: ApiKeys;
   readonly checks: PasswordChecks;
   /** Days until a closed account is removed; 0: immediately. */
@@ -121,14 +123,15 @@ export class Closings {
 
   /**
    * Removes accounts whose grace period is over: the name and the e-mail address become available,
-   * stored data becomes unreachable, machines are deleted. The ledger keeps its entries. Called
-   * periodically.
+   * stored data becomes unreachable, machines are deleted. The ledger keeps its entries. Each has an
+   * entry in the audit log. Called periodically.
    */
   async removeDue(): Promise<void> {
-    const { reads, changes, clock } = this.#deps;
-    for (const id of await removableAccounts(reads, clock.now())) {
+    const { reads, changes, clock, audit } = this.#deps;
+    for (const { id, username } of await removableAccounts(reads, clock.now())) {
       await changes.run(BACKGROUND, (change) => {
         change.addAll(removeAccount(id, clock.now()), 'skip');
+        change.addAll(audit.statements(entryOfCloud('removeClosedAccount', { accountId: id, username })));
         this.#announce(change, id);
       });
     }

@@ -4,10 +4,15 @@ import type { Awaitable, Reads, Statement } from '../metadata/metadata.ts';
 /** The reason for suspending an account that has expired. */
 export const EXPIRED = 'the account has expired';
 
+export interface NamedAccount {
+  readonly id: number;
+  readonly username: string;
+}
+
 /** Expired accounts that are not suspended yet. */
-export function expiredAccounts(reads: Reads, now: number): Awaitable<{ id: number }[]> {
+export function expiredAccounts(reads: Reads, now: number): Awaitable<NamedAccount[]> {
   return reads.all(
-    'SELECT id FROM accounts WHERE expires_at <= ? AND is_active = 1 AND closed_at IS NULL ORDER BY id',
+    'SELECT id, username FROM accounts WHERE expires_at <= ? AND is_active = 1 AND closed_at IS NULL ORDER BY id',
     now,
   );
 }

@@ -18,7 +18,7 @@ import { AccountChanges } from './account-changes.ts';
 import { type AccountsDeps as AccountDeps, Accounts } from './accounts.ts';
 import { type AdminRoutesDeps, adminRoutes } from './admin-routes.ts';
 import { Administration, type AdministrationDeps } from './administration.ts';
-import { Closings } from './closings.ts';
+import { Closings, type ClosingsDeps } from './closings.ts';
 import { AccountDirectory } from './directory.ts';
 import { AccountExports, type AccountExportsDeps } from './export/account-exports.ts';
 import { type ExportRoutesDeps, exportRoutes } from './export/export-routes.ts';
@@ -55,6 +55,7 @@ export interface AccountsDeps {
     readonly ages: Ages;
     readonly keys: MasterKeys;
     readonly tickets: Tickets;
+    readonly audit: ClosingsDeps['audit'];
   };
   readonly log: Logger;
   readonly transfer: AccountDeps['transfer'];
@@ -106,7 +107,7 @@ export async function accountsPart({
   apiUrl,
   dataUrl,
 }: AccountsDeps) {
-  const { metadata, bus, ages, keys, tickets } = base;
+  const { metadata, bus, ages, keys, tickets, audit } = base;
   const store = new AccountStore({ reads: metadata });
   const changes = new Changes({ metadata, bus });
   const authenticator = new Authenticator({ store, changes, bus, ages, clock, sealer: keys });
@@ -122,6 +123,7 @@ export async function accountsPart({
     throttle,
     transfer,
     tokens: new ShortTokens({ metadata, clock }),
+    audit,
     ...credits,
   };
   const sessionStore = new SessionStore({ reads: metadata });
@@ -132,11 +134,10 @@ export async function accountsPart({
   const registration = registrationOf(config);
   const resetLinkStore = new ResetLinkStore({ reads: metadata });
   const written = { announce, log: log.info.bind(log), apiUrl, mailUrl, outbox };
-  const ofLinks = { ...shared, ...written, sessionStore, checks, resetLinkStore };
+  const ofLinks = { ...shared, ...written, apiKeys, sessionStore, checks, resetLinkStore };
   const { resetLinks, mailedLinks, confirming } = mailedLinksOf(ofLinks, metadata);
-  const signupMicro = config.signupCredits * 1_000_000;
-  const ofAccounts = { ...shared, ...confirming, apiKeys, sessionStore, checks };
-  const accounts = new Accounts({ ...ofAccounts, signupMicro, registration });
+  const ofAccounts = { ...shared, ...confirming, apiKeys, sessionStore, checks, registration };
+  const accounts = new Accounts({ ...ofAccounts, signupMicro: config.signupCredits * 1_000_000 });
   const closings = new Closings({ ...shared, apiKeys, checks, keptDays: config.closedAccountDays });
   const sessions = new Sessions({ ...shared, apiKeys, sessionStore, resetLinkStore });
   const administration = new Administration({ ...shared, accounts, apiKeys, authenticator, checks });

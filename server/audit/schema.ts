@@ -16,14 +16,23 @@ export const AuditEntryView = namedObject('AuditEntry', {
     description: 'Account whose resources are concerned; null: the cloud itself, or unknown',
   }),
   actor_id: Type.Union([Type.Integer(), Type.Null()], {
-    description: 'The account that acted; null: the operator on the host, or unknown',
+    description: 'The account that acted; null: the operator on the host, Cloudlet itself, or unknown',
   }),
-  actor: Type.String({ description: 'Name of the account at that time, or `operator`; empty: unknown' }),
-  via: Type.String({ description: '`key`, `session`, `control` (the operator on the host) or `nobody`' }),
+  actor: Type.String({
+    description: 'Name of the account at that time, `operator` or `cloudlet`; empty: unknown',
+  }),
+  via: Type.String({
+    description:
+      '`key`, `session`, `control` (the operator on the host), `cloud` (Cloudlet itself) or `nobody`',
+  }),
   credential: Type.String({ description: 'Id of the key; empty for sessions' }),
   address: Type.String(),
   user_agent: Type.String(),
-  action: Type.String({ description: 'operationId of the call; S3 operations have the prefix `s3`' }),
+  action: Type.String({
+    description:
+      'operationId of the call; S3 operations have the prefix `s3`. Without a call: `suspendExpiredAccount`, ' +
+      '`removeClosedAccount`',
+  }),
   target: Type.String({ description: 'Id or name of the resource' }),
   outcome: Outcome,
   status: Type.Integer(),

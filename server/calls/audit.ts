@@ -54,6 +54,30 @@ export interface AuditEntry {
   readonly detail: string;
 }
 
+/** Changes of an account by the cloud itself, without a call. */
+export type OwnAction = 'suspendExpiredAccount' | 'removeClosedAccount';
+
+/** The entry of it, for the commit of the effect. */
+export function entryOfCloud(
+  action: OwnAction,
+  { accountId, username }: { readonly accountId: number; readonly username: string },
+): AuditEntry {
+  const nobody = { actorId: 0, actor: 'cloudlet', via: 'cloud', credential: '', address: '', agent: '' };
+  const detail = JSON.stringify({ username });
+  const target = String(accountId);
+  return {
+    ...nobody,
+    accountId,
+    action,
+    target,
+    outcome: 'done',
+    status: 200,
+    code: '',
+    requestId: '',
+    detail,
+  };
+}
+
 /** An entry as webhooks send it. */
 export interface AuditEvent {
   readonly accountId: number;

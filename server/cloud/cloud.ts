@@ -309,17 +309,17 @@ async function buildDomains(
   const audit = auditPart({ ...base, clock });
   const webhooks = await webhooksPart({ clock, log, base, announceBy: audit.announceBy });
   const exported = [storage, databases, compute, credits, webhooks, audit].map((domain) => domain.exported);
-  const openSpool = spoolsIn(config.dataDir, base.assertSpace);
   const accounts = await accountsPart({
     ...options,
     transfer: transferStatements,
     announce: eventStatements,
+    base: { ...base, audit: audit.trail },
     outbox: mail.outbox,
     mailUrl,
     apiUrl,
     dataUrl,
     credits: credits.forAccounts,
-    exports: { sources: exported, openSpool },
+    exports: { sources: exported, openSpool: spoolsIn(config.dataDir, base.assertSpace) },
   });
   return { audit, storage, engines, compute, databases, credits, accounts, mail, webhooks, recovery };
 }

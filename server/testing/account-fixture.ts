@@ -20,9 +20,13 @@ import { Authenticator } from '../accounts/sign-in/authenticator.ts';
 import { LoginThrottle } from '../accounts/sign-in/login-throttle.ts';
 import { PasswordChecks } from '../accounts/sign-in/password-checks.ts';
 import { type PasswordCost, Passwords } from '../accounts/sign-in/passwords.ts';
+import type { ReopeningDeps } from '../accounts/sign-in/reopening.ts';
 import { Sessions } from '../accounts/sign-in/sessions.ts';
 import { SessionStore } from '../accounts/sign-in/sessions-store.ts';
 import { AccountStore } from '../accounts/store.ts';
+import { AuditLog } from '../audit/audit-log.ts';
+import { AuditStore } from '../audit/store.ts';
+import { Trail } from '../audit/trail.ts';
 import { CatalogStore } from '../billing/catalog/catalog-store.ts';
 import { BillingAccountStore } from '../billing/credit/billing-account-store.ts';
 import { transferStatements } from '../billing/ledger/ledger.ts';
@@ -31,7 +35,7 @@ import { Tickets } from '../calls/tickets.ts';
 import { AGELESS } from '../metadata/ages.ts';
 import { Bus } from '../metadata/bus.ts';
 import { BACKGROUND, Changes } from '../metadata/change.ts';
-import type { Metadata } from '../metadata/metadata.ts';
+import type { Metadata, Statement } from '../metadata/metadata.ts';
 import { Alarms } from '../platform/alarms.ts';
 import { type Clock, FakeClock } from '../platform/clock.ts';
 import { randomSecret } from '../platform/ids.ts';
@@ -138,7 +142,9 @@ export async function openAccountFixture(options: AccountFixtureOptions = {}) {
   const logged: object[] = [];
   const accountChanged = (accountId: number) => void changed.push(accountId);
   const reactivation = (accountId: number) => [new BillingAccountStore(metadata).resumeDue(accountId)];
-  const mailed = mailedOf({ ...base, sessionStore, logged }, options.smtpUrl ?? '');
+  const audit = new Trail({ changes, clock, store: new AuditStore(metadata) });
+  const opening = { apiKeys, reactivation, accountChanged };
+  const mailed = mailedOf({ ...base, ...opening, sessionStore, logged }, options.smtpUrl ?? '');
   const own = { ...base, ...mailed, apiKeys, sessionStore, transfer, signupMicro, registration };
   const accounts = new Accounts(own);
   return {
@@ -154,33 +160,32 @@ export async function openAccountFixture(options: AccountFixtureOptions = {}) {
     sessionStore,
     closings: new Closings({
       ...base,
+      ...opening,
       reads: metadata,
-      apiKeys,
-      accountChanged,
-      reactivation,
+      audit,
       keptDays: options.closedAccountDays ?? 0,
     }),
     sessions: new Sessions({
       ...base,
-      apiKeys,
+      ...opening,
       sessionStore,
       resetLinkStore: new ResetLinkStore({ reads: metadata }),
-      reactivation,
-      accountChanged,
     }),
     accountChanges: new AccountChanges({ ...base, ...mailed, accountChanged, reactivation }),
     ...linksOf({ ...base, outbox: mailed.mail.outbox, accounts, registration, plans: terms.plans }),
+    /** The entries of an account in the audit log, newest first, as its owner sees them. */
+    auditOf: (accountId: number) => auditOf(metadata, accountId),
+    commitsDuring: (work: () => Promise<unknown>) => commitsDuring(metadata, work),
     /** Lines of the log. */
     logged,
     administration: new Administration({
       ...base,
+      ...opening,
       reads: metadata,
+      audit,
       accounts,
-      apiKeys,
       authenticator,
       transfer,
-      accountChanged,
-      reactivation,
     }),
     /** Removes an account whose owner has closed it long ago. */
     removeAccount: ({ accountId }: Principal) => {
@@ -194,6 +199,29 @@ export async function openAccountFixture(options: AccountFixtureOptions = {}) {
   };
 }
 
+const ALL = { actor: '', action: '', target: '', outcome: '', from: 0, to: 0 };
+
+async function auditOf(metadata: Metadata, accountId: number) {
+  const log = new AuditLog(new AuditStore(metadata));
+  return Array.fromAsync(log.list({ ...ALL, accountId }, { before: 0, limit: 100 }));
+}
+
+/** The statements of each commit while `work` runs. */
+async function commitsDuring(metadata: Metadata, work: () => Promise<unknown>) {
+  const commits: (readonly Statement[])[] = [];
+  const { commit } = metadata;
+  metadata.commit = (statements) => {
+    commits.push(statements);
+    return commit.call(metadata, statements);
+  };
+  try {
+    await work();
+    return commits;
+  } finally {
+    metadata.commit = commit;
+  }
+}
+
 const signupMicro = 10_000_000;
 const apiUrl = () => 'http://127.0.0.1:8080';
 const dataUrl = () => 'http://127.0.0.1:9000';
@@ -201,7 +229,8 @@ const dataUrl = () => 'http://127.0.0.1:9000';
 /** Mail, and the services that send it. */
 function mailedOf(
   deps: Pick<ConstructorParameters<typeof MailedLinks>[0], 'store' | 'changes' | 'clock' | 'checks'> &
-    Pick<ConstructorParameters<typeof ResetLinks>[0], 'sessionStore' | 'passwords' | 'throttle'> & {
+    Pick<ConstructorParameters<typeof ResetLinks>[0], 'sessionStore' | 'passwords' | 'throttle'> &
+    ReopeningDeps & {
       readonly metadata: Metadata;
       readonly clock: FakeClock;
       readonly sealer: Sealer;

@@ -72,19 +72,16 @@ export class ResetLinkStore {
    * commits that create a link of one account wait for each other, also on PostgreSQL, where each
    * of two would miss the other's.
    */
-  replace(accountId: number, { tokenHash, expiresAt, host = '' }: NewLink): Statement[] {
-    return [
-      {
-        sql: 'UPDATE accounts SET id = id WHERE id = ? AND is_active = 1 AND closed_at IS NULL',
-        params: [accountId],
-        expectChanges: 1,
-      },
-      deleteResetLinks(accountId),
-      {
-        sql: 'INSERT INTO setup_links (token_hash, expires_at, account_id, host) VALUES (?, ?, ?, ?)',
-        params: [tokenHash, expiresAt, accountId, host],
-      },
-    ];
+  replace(accountId: number, link: NewLink): Statement[] {
+    const sql = 'UPDATE accounts SET id = id WHERE id = ? AND is_active = 1 AND closed_at IS NULL';
+    return [{ sql, params: [accountId], expectChanges: 1 }, ...onlyLink(accountId, link)];
+  }
+
+  /** The same after the right password, also for an account that its owner has closed. */
+  replaceAtSignIn(accountId: number, link: NewLink): Statement[] {
+    const sql = `UPDATE accounts SET id = id WHERE id = ? AND closed_at IS NULL
+      AND (is_active = 1 OR removal_at IS NOT NULL AND suspended_reason IS NULL)`;
+    return [{ sql, params: [accountId], expectChanges: 1 }, ...onlyLink(accountId, link)];
   }
 
   /** Refused if the link was used or replaced in the meantime, or has expired. */
@@ -96,6 +93,16 @@ export class ResetLinkStore {
       expectChanges: 1,
     };
   }
+}
+
+function onlyLink(accountId: number, { tokenHash, expiresAt, host = '' }: NewLink): Statement[] {
+  return [
+    deleteResetLinks(accountId),
+    {
+      sql: 'INSERT INTO setup_links (token_hash, expires_at, account_id, host) VALUES (?, ?, ?, ?)',
+      params: [tokenHash, expiresAt, accountId, host],
+    },
+  ];
 }
 
 /** Another password, address or right deletes the links for setting a password: others may have them. */

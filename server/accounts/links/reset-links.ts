@@ -18,11 +18,13 @@ import {
 } from '../account-errors.ts';
 import { assertAccountFields, foldEmail, foldUsername } from '../account-fields.ts';
 import { nameOf } from '../account-view.ts';
+import { reopenAccount } from '../closings-store.ts';
 import { hashSecret } from '../keys/api-key-text.ts';
 import type { ResetLink, ResetPassword } from '../schema.ts';
 import { type LoginThrottle, ofAccount, typedName } from '../sign-in/login-throttle.ts';
 import type { PasswordChecks } from '../sign-in/password-checks.ts';
 import type { Passwords } from '../sign-in/passwords.ts';
+import { followReopening, isClosedByOwner, type ReopeningDeps } from '../sign-in/reopening.ts';
 import { deleteSessionsExcept, type SessionStore } from '../sign-in/sessions-store.ts';
 import type { AccountRow, AccountStore } from '../store.ts';
 import type { ResetLinkStore } from './links-store.ts';
@@ -32,7 +34,7 @@ const BY_MAIL = 'the account itself, by mail';
 
 export type AccountEventType = `account.${'reset_link_created' | 'password_reset'}`;
 
-export interface ResetLinksDeps {
+export interface ResetLinksDeps extends ReopeningDeps {
   readonly store: AccountStore;
   readonly sessionStore: SessionStore;
   readonly resetLinkStore: ResetLinkStore;
@@ -110,7 +112,8 @@ export class ResetLinks {
   }
 
   /**
-   * Uses the link: sets the password and ends the account's sessions; its keys remain. Throws
+   * Uses the link: sets the password and ends the account's sessions; its keys remain. Opens an account
+   * that its owner has closed, if the link is that of a sign-in. Throws
    * `invalid_link` (unknown, used, replaced, expired, for another host name: indistinguishable),
    * `account_suspended`, `invalid_request`, `overloaded`. After an error other than `invalid_link`
    * the link is still valid.
@@ -122,7 +125,9 @@ export class ResetLinks {
     if (link === undefined || !isGoodAt(link.host, hosts)) throw invalidLink();
     const row = await store.account(link.account_id);
     if (row === undefined) throw invalidLink();
-    if (row.is_active === 0) throw accountSuspended(row.suspended_reason);
+    // A closed account has no link but that of a sign-in after it, with the right password.
+    const isClosed = row.is_active === 0 && isClosedByOwner(row);
+    if (row.is_active === 0 && !isClosed) throw accountSuspended(row.suspended_reason);
     assertAccountFields({ password });
     const mustDiffer = row.must_change === 1 && row.password_hash !== '';
     if (mustDiffer && (await passwords.verify(password, row.password_hash, { address })))
@@ -131,6 +136,11 @@ export class ResetLinks {
     return changes.run(recorder, async (change) => {
       change.expect(resetLinkStore.use(tokenHash, clock.now()), invalidLink);
       change.expect(store.setPassword(row.id, { was: row.password_hash, becomes }), changedByOthers);
+      if (isClosed) {
+        const entry = { passwordHash: becomes, at: clock.now() };
+        change.expect(reopenAccount(row.id, entry), changedByOthers);
+        followReopening(change, this.#deps, row.id);
+      }
       return this.#follow(change, row, address);
     });
   }

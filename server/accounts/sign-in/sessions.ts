@@ -5,7 +5,6 @@
  */
 import type { Call, Principal } from '../../calls/principal.ts';
 import type { Change, Changes, Recorder } from '../../metadata/change.ts';
-import type { Statement } from '../../metadata/metadata.ts';
 import { type Clock, formatTime } from '../../platform/clock.ts';
 import { AppError } from '../../platform/errors.ts';
 import { newId, randomSecret } from '../../platform/ids.ts';
@@ -21,6 +20,7 @@ import type { AccountRow, AccountStore } from '../store.ts';
 import { SESSION_IDLE_MS, sessionCredentialId } from './authenticator.ts';
 import { type LoginThrottle, ofAccount, typedName } from './login-throttle.ts';
 import type { Passwords } from './passwords.ts';
+import { followReopening, isClosedByOwner, type ReopeningDeps } from './reopening.ts';
 import { sessionHashOf } from './session-credential.ts';
 import { deleteSessionsExcept, type SessionRow, type SessionStore } from './sessions-store.ts';
 
@@ -45,7 +45,7 @@ export interface Login {
   readonly userAgent?: string;
 }
 
-export interface SessionsDeps {
+export interface SessionsDeps extends ReopeningDeps {
   readonly store: AccountStore;
   readonly sessionStore: SessionStore;
   readonly changes: Changes;
@@ -54,9 +54,6 @@ export interface SessionsDeps {
   readonly throttle: LoginThrottle;
   readonly apiKeys: ApiKeys;
   readonly resetLinkStore: ResetLinkStore;
-  /** See AdministrationDeps: for accounts that were closed and are opened again. */
-  readonly reactivation: (accountId: number) => readonly Statement[];
-  readonly accountChanged?: (accountId: number) => void;
 }
 
 export class Sessions {
@@ -91,7 +88,7 @@ export class Sessions {
       change.expect(isClosed ? reopenAccount(row.id, entry) : store.recordLogin(row.id, entry), () =>
         wrong(row.id),
       );
-      const key = isClosed ? this.#reopen(change, row.id) : await apiKeys.current(row.id);
+      const key = isClosed ? followReopening(change, this.#deps, row.id) : await apiKeys.current(row.id);
       const known = await sessionStore.sessionsAfter(row.id, '', Number.MAX_SAFE_INTEGER);
       for (const { token_hash } of known.slice(0, Math.max(0, known.length - MAX_SESSIONS + 1))) {
         this.#end(change, token_hash);
@@ -115,27 +112,19 @@ export class Sessions {
     return { account, cookie, token };
   }
 
-  /** The password was correct: a token allows setting the next one, like a reset link. */
+  /**
+   * The password was correct: a token allows setting the next one, like a reset link, which also opens an
+   * account that its owner has closed.
+   */
   async #changeRequired(accountId: number): Promise<AppError> {
     const { changes, clock, resetLinkStore } = this.#deps;
     const token = newSecret();
     const link = { tokenHash: hashSecret(token), expiresAt: clock.now() + CHANGE_MS };
-    await changes.store(resetLinkStore.replace(accountId, link), () => wrong(accountId));
+    await changes.store(resetLinkStore.replaceAtSignIn(accountId, link), () => wrong(accountId));
     return new AppError('password_change_required', 'A new password has to be set first', {
       hint: 'Sign in with the console, which asks for the new password',
       extra: { reset_token: token },
     });
-  }
-
-  /** The keys ended when the account was closed; machines start again. Returns the new key. */
-  #reopen(change: Change, accountId: number): string {
-    const { apiKeys, reactivation, accountChanged } = this.#deps;
-    const key = apiKeys.issue(accountId);
-    change.add(key.statement);
-    change.addAll(reactivation(accountId));
-    change.forgets({ kind: 'account', id: accountId });
-    change.after(() => accountChanged?.(accountId));
-    return key.text;
   }
 
   /**
@@ -230,7 +219,7 @@ export class Sessions {
     }
     throttle.succeeded(typed);
     throttle.succeeded({ target: ofAccount(row.id), address });
-    if (row.is_active === 0 && (row.removal_at === null || row.suspended_reason !== null)) {
+    if (row.is_active === 0 && !isClosedByOwner(row)) {
       throw accountSuspended(row.suspended_reason);
     }
     return row;
