@@ -95,8 +95,8 @@ const IN_ORDER = {
 
 // First, because a set-up link works only while there is no administrator.
 test('set-up over HTTP', async () => {
-  const earlier = await fixture.setupLinks.createSetupLink();
-  const token = await fixture.setupLinks.createSetupLink();
+  const earlier = await fixture.setupLinks.createSetupLink(BACKGROUND, (made) => made);
+  const token = await fixture.setupLinks.createSetupLink(BACKGROUND, (made) => made);
   assert.equal(await fixture.setupLinks.isGood(earlier), false);
   const body = { token, username: 'operator', email: 'operator@example.com', password };
   const wrong = await call('POST /api/setup', { body: { ...body, token: 'x' } });

@@ -108,15 +108,17 @@ test('tells its progress, and is cancelled by its owner only', async () => {
   const progress = { done: 1, total: 2, bytes: 10, totalBytes: null };
   work.report(progress);
   assert.deepEqual((await operations.find(ann, id, NOW)).progress, progress);
-  await assert.rejects(operations.cancel(bob, id, NOW), { code: 'operation_not_found' });
+  await assert.rejects(operations.cancel({ principal: bob }, id, NOW), { code: 'operation_not_found' });
   assert.equal(work.signal.aborted, false);
-  assert.equal((await operations.cancel(ann, id, NOW)).state, 'running');
+  assert.equal((await operations.cancel({ principal: ann }, id, NOW)).state, 'running');
   assert.ok(isAppError(work.signal.reason, 'operation_cancelled'));
   await pending.run(async () => REFUSAL);
-  const { state, progress: after, isCancellable } = await operations.cancel(ann, id, NOW);
+  const { state, progress: after, isCancellable } = await operations.cancel({ principal: ann }, id, NOW);
   assert.deepEqual([state, after, isCancellable], ['ended', null, false]);
   const other = await running(operations);
-  await assert.rejects(operations.cancel(ann, other.id, NOW), { code: 'operation_not_cancellable' });
+  await assert.rejects(operations.cancel({ principal: ann }, other.id, NOW), {
+    code: 'operation_not_cancellable',
+  });
   other.work.resolve(ANSWER);
   await other.done;
 });
@@ -358,15 +360,17 @@ test('another node shows its progress and cancels it', async () => {
   const told = async () => (await second.find(ann, id, NOW)).progress;
   await eventually(async () => (await told()) !== null);
   assert.deepEqual(await told(), progress);
-  await assert.rejects(second.cancel(bob, id, NOW), { code: 'operation_not_found' });
-  assert.equal((await second.cancel(ann, id, NOW)).state, 'running');
+  await assert.rejects(second.cancel({ principal: bob }, id, NOW), { code: 'operation_not_found' });
+  assert.equal((await second.cancel({ principal: ann }, id, NOW)).state, 'running');
   await eventually(() => pending.work.signal.aborted);
   assert.ok(isAppError(pending.work.signal.reason, 'operation_cancelled'));
   await pending.run(async () => REFUSAL);
-  const { state, isCancellable } = await second.cancel(ann, id, NOW);
+  const { state, isCancellable } = await second.cancel({ principal: ann }, id, NOW);
   assert.deepEqual([state, isCancellable], ['ended', false]);
   const fixed = await running(first);
-  await assert.rejects(second.cancel(ann, fixed.id, NOW), { code: 'operation_not_cancellable' });
+  await assert.rejects(second.cancel({ principal: ann }, fixed.id, NOW), {
+    code: 'operation_not_cancellable',
+  });
 });
 
 test('the sweep of one node leaves what another runs, and takes what nobody does', async () => {

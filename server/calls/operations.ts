@@ -21,7 +21,7 @@ import {
 } from './kept-answers.ts';
 import { cancel, OperationsOfNodes, type Running, type Wait } from './operations-of-nodes.ts';
 import type { OperationHead, OperationRow, OperationsStore, UncountedOperation } from './operations-store.ts';
-import type { Principal, Progress, Work } from './principal.ts';
+import type { Call, Principal, Progress, Work } from './principal.ts';
 
 const KEPT_MS = 24 * 3600 * 1000;
 /**
@@ -176,7 +176,11 @@ export class Operations {
    * find(). An ended operation does not change. Throws `operation_not_found`,
    * `operation_not_cancellable`.
    */
-  async cancel(caller: Principal, operationId: string, wait: Wait): Promise<Operation> {
+  async cancel(
+    { principal: caller, entry }: Pick<Call, 'principal' | 'entry'>,
+    operationId: string,
+    wait: Wait,
+  ): Promise<Operation> {
     const row = await this.#rowFor(caller, operationId);
     const running = this.#running.get(operationId);
     const isElsewhere = running === undefined && this.#nodes.runsElsewhere(row);
@@ -185,7 +189,10 @@ export class Operations {
     }
     if (running !== undefined) cancel(running);
     const { metadata, store } = this.#deps;
-    if (isElsewhere) await metadata.commit([store.askToCancel(operationId)]);
+    if (isElsewhere) {
+      await metadata.commit([store.askToCancel(operationId), ...(entry?.statements(undefined) ?? [])]);
+      entry?.stored();
+    }
     return this.find(caller, operationId, wait);
   }
 

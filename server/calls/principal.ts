@@ -1,5 +1,5 @@
 /** The caller and its permissions. Edges create one per request; domains check it. */
-import type { Recorder } from '../metadata/change.ts';
+import type { CallEntry, Recorder } from '../metadata/change.ts';
 import type { DataAudit } from './audit.ts';
 
 /**
@@ -97,6 +97,11 @@ export interface Call extends Recorder {
   readonly data?: DataAudit | undefined;
   /** Present if the call is an operation. */
   readonly work?: Work;
+  /**
+   * The entry in the audit log alone, for the first commit of a call with several: `record` stores the
+   * response too. Absent: the call has none.
+   */
+  readonly entry?: CallEntry | undefined;
 }
 
 /** The progress of a call. */

@@ -54,11 +54,15 @@ export class ShortTokens {
     return this.#store.findByOther(otherHash, this.#deps.clock.now());
   }
 
-  /** Makes room if needed, and adds the token. False: one of its secrets exists already. */
-  async add({ lifeMs, ...token }: NewToken, room?: Room): Promise<boolean> {
+  /**
+   * Makes room if needed, and adds the token, with `also` in the same commit. False: one of its
+   * secrets exists already.
+   */
+  async add({ lifeMs, ...token }: NewToken, room?: Room, also: readonly Statement[] = []): Promise<boolean> {
     const createdAt = this.#deps.clock.now();
     const dropped = room === undefined ? [] : await this.#makeRoom(token, room, createdAt);
-    return this.#tries([...dropped, this.#store.insert({ ...token, createdAt, endsAt: createdAt + lifeMs })]);
+    const added = this.#store.insert({ ...token, createdAt, endsAt: createdAt + lifeMs });
+    return this.#tries([...dropped, added, ...also]);
   }
 
   /** Removes the token. False: another request has removed it. */

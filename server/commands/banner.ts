@@ -5,6 +5,7 @@ import type { Cloud } from '../cloud/cloud.ts';
 import type { Config } from '../config/config.ts';
 import { registrationOf } from '../config/registrations.ts';
 import { isLoopback } from '../http/origins.ts';
+import { BACKGROUND } from '../metadata/change.ts';
 import { openParentOf } from '../platform/data-directory.ts';
 import { ROOT } from '../platform/program-files.ts';
 
@@ -86,7 +87,7 @@ async function setupLines({ config, addresses, setupLinks }: Cloud, isTerminal: 
       `Or create one directly with: ${command('create')}`,
     ];
   }
-  const token = await setupLinks.createSetupLink();
+  const token = await setupLinks.createSetupLink(BACKGROUND, (made) => made);
   return [
     'There is no administrator yet. Open this link within 30 minutes to become one:',
     `${addresses.apiUrl}/setup?token=${token}`,

@@ -7,7 +7,7 @@ import type {
   AuditRule,
   AuditTrail,
 } from '../calls/audit.ts';
-import type { Recorder } from '../metadata/change.ts';
+import type { CallEntry, Recorder } from '../metadata/change.ts';
 import { type AppError, ERRORS } from '../platform/errors.ts';
 import { entryOf, type Given } from './exchange.ts';
 import type { Route } from './route.ts';
@@ -48,6 +48,8 @@ export class AuditedCall {
   readonly #rule: Rule;
   readonly #request: Request;
   #isRecorded = false;
+  /** An earlier commit of the call has the entry. */
+  #isStored = false;
 
   // biome-ignore lint/complexity/useMaxParams: what the call is made of
   constructor(trail: AuditTrail, route: Route, rule: Rule, request: Request) {
@@ -61,8 +63,19 @@ export class AuditedCall {
   recorder(record: Recorder['record'], status: number): Recorder['record'] {
     return (response) => {
       this.#isRecorded = true;
-      if (!this.#hasEntry(response)) return record(response);
+      if (this.#isStored || !this.#hasEntry(response)) return record(response);
       return [...record(response), ...this.#trail.statements(this.#entry('done', status, response))];
+    };
+  }
+
+  /** The entry alone, for the first of several commits. */
+  first(status: number): CallEntry {
+    return {
+      statements: (response) => this.#trail.statements(this.#entry('done', status, response)),
+      stored: () => {
+        this.#isRecorded = true;
+        this.#isStored = true;
+      },
     };
   }
 

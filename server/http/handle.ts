@@ -78,7 +78,10 @@ export function handleRoute(route: Route, deps: HandleDeps): Handle {
     const { isSecretHidden } = request;
     const given = Object.assign({ principal, request, reply, data, isSecretHidden }, checked, retry);
     if (isAsync) return respondAsync(route, deps, { ...given, audited });
-    const input = audited === null ? given : { ...given, record: audited.recorder(retry.record, status) };
+    const input =
+      audited === null
+        ? given
+        : { ...given, record: audited.recorder(retry.record, status), entry: audited.first(status) };
     const result = await route.handler(input);
     await audited?.answered(status, result);
     // Handlers with several response types send the other types themselves.
@@ -295,7 +298,8 @@ async function respondAsync(
     try {
       const { work } = pending;
       const effect = (response: unknown) => pending.record(responseOf(response));
-      const own = { ...input, work, record: audited?.recorder(effect, status) ?? effect };
+      const record = audited?.recorder(effect, status) ?? effect;
+      const own = { ...input, work, record, entry: audited?.first(status) };
       const result = await route.handler(own);
       await audited?.answered(status, result);
       return responseOf(result);

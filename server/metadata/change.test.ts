@@ -6,7 +6,7 @@ import { after, before, describe, test } from 'node:test';
 import { Alarms } from '../platform/alarms.ts';
 import { systemClock } from '../platform/clock.ts';
 import { openTestMetadata } from '../testing/new-metadata.ts';
-import { BACKGROUND, Changes } from './change.ts';
+import { BACKGROUND, Changes, inFirstCommit } from './change.ts';
 import { CommitOutcomeUnknown, CommitRejected, type Metadata, type Statement } from './metadata.ts';
 
 const insert = (name: string, value: number): Statement => ({
@@ -102,6 +102,20 @@ describe('a change', () => {
     assert.equal(await valueIn('one'), 1);
     assert.equal(await valueIn('beside'), undefined);
     await assert.rejects(changes.store(again), CommitRejected);
+  });
+
+  test('stores the entry of a call in the first of its commits that is stored, and in no other', async () => {
+    let stored = 0;
+    const statements = () => [insert('the entry', 1)];
+    const inFirst = inFirstCommit({ statements, stored: () => void stored++ });
+    const add = (name: string) =>
+      inFirst((call) => changes.run(call, (change) => void change.add(insert(name, 1))));
+    await inFirst(async () => 'no commit');
+    await assert.rejects(add('one'), CommitRejected);
+    assert.deepEqual([await valueIn('the entry'), stored], [undefined, 0]);
+    // A second entry would be refused, as its name is taken.
+    await Promise.all([add('first of several'), add('second of several'), add('third of several')]);
+    assert.deepEqual([await valueIn('the entry'), await valueIn('third of several'), stored], [1, 1, 1]);
   });
 
   test('runs its hooks when nobody knows whether it is stored', async () => {

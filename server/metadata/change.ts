@@ -36,6 +36,52 @@ export interface Recorder {
 /** For background work without a caller: timers, and repairs at start. */
 export const BACKGROUND: Recorder = { record: () => [] };
 
+/** The entry of a call in the audit log, without its response. */
+export interface CallEntry {
+  /** `response`: of the commit, or undefined. */
+  statements(response: unknown): readonly Statement[];
+  /** Called once they are stored. */
+  stored(): void;
+}
+
+/**
+ * For a call with several commits: each runs with the recorder it is given, and the first one that is stored
+ * contains the entry. Until then they run one at a time. undefined: the call has none.
+ */
+export function inFirstCommit(entry: CallEntry | undefined) {
+  let isStored = false;
+  let running: Promise<unknown> | undefined;
+  return async <T>(work: (first: FirstRecorder) => Promise<T>): Promise<T> => {
+    while (!isStored && running !== undefined) await running.catch(() => {});
+    if (isStored || entry === undefined) return work({ record: () => [] });
+    let isAsked = false;
+    const statements = (response: unknown) => {
+      isAsked = true;
+      return entry.statements(response);
+    };
+    const stored = () => {
+      if (!isStored) entry.stored();
+      isStored = true;
+    };
+    const own = work({ record: statements, entry: { statements, stored } });
+    running = own;
+    try {
+      const done = await own;
+      if (isAsked) stored();
+      return done;
+    } finally {
+      running = undefined;
+    }
+  };
+}
+
+interface FirstRecorder extends Recorder {
+  /** For work with several commits itself. */
+  readonly entry?: CallEntry;
+}
+
+export type InFirst = ReturnType<typeof inFirstCommit>;
+
 /** Used recorders: a call makes only one change, so that a crash cannot leave half of it. */
 const spent = new WeakSet<Recorder['record']>();
 

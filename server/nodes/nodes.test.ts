@@ -1,7 +1,14 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { BACKGROUND, Changes } from '../metadata/change.ts';
+import type { Metadata, Statement } from '../metadata/metadata.ts';
+import { Alarms } from '../platform/alarms.ts';
 import { FakeClock } from '../platform/clock.ts';
 import { ALONE, type NodeView } from '../platform/membership.ts';
+import { openTestMetadata } from '../testing/new-metadata.ts';
 import { Nodes } from './nodes.ts';
 
 const NODE: NodeView = {
@@ -23,18 +30,42 @@ const NODE: NodeView = {
 };
 const LOAD = { uptimeSeconds: 7, cpu: 1, memory: 2, residentBytes: 3 };
 
+const clock = new FakeClock();
+const directory = mkdtempSync(join(tmpdir(), 'cloudlet-nodes-'));
+let metadata: Metadata;
+const commits: (readonly Statement[])[] = [];
+before(async () => {
+  metadata = await openTestMetadata({ directory, clock, alarms: new Alarms(clock) });
+  const commit = metadata.commit.bind(metadata);
+  metadata.commit = (statements) => {
+    commits.push(statements);
+    return commit(statements);
+  };
+});
+after(async () => {
+  await metadata.close();
+  rmSync(directory, { recursive: true });
+});
+
+/** In the place of the rows of nodes, which are in PostgreSQL only. */
+const note = (name: string) => ({
+  sql: "INSERT INTO settings (name, value) VALUES (?, '') ON CONFLICT (name) DO UPDATE SET value = ''",
+  params: [name],
+});
+
 function open(others: readonly Partial<NodeView>[]) {
   const nodes = [NODE, ...others.map((other) => ({ ...NODE, isHost: false, ...other }))];
-  const changed: string[] = [];
+  commits.length = 0;
   const membership = {
     ...ALONE,
     runId: 'run-1',
     isShared: true,
     nodes: () => nodes,
-    change: async (nodeId: string, to: string) => changed.push(`${nodeId} ${to}`) > 0,
+    changing: (nodeId: string, to: string) => ({ ...note(`${nodeId} ${to}`), expectChanges: 1 as const }),
   };
-  const clock = new FakeClock();
-  const deps = { clock, version: '1.2.3', hostName: 'h', load: () => LOAD };
+  const changes = new Changes({ metadata });
+  const changed = () => commits.map(([first]) => first?.params[0]);
+  const deps = { changes, clock, version: '1.2.3', hostName: 'h', load: () => LOAD };
   return {
     nodes: new Nodes({ ...deps, membership }),
     alone: new Nodes({ ...deps, membership: ALONE }),
@@ -52,16 +83,38 @@ test('a cloud of one process lists itself, and says what a cluster needs', async
     ['self', null, 'host', 'up', true, 7],
   );
   const refusal = { code: 'not_a_cluster', hint: /CLOUDLET_NODE_URL/ };
-  await assert.rejects(alone.change('self', 'drained'), refusal);
-  await assert.rejects(alone.forget('self'), refusal);
+  await assert.rejects(alone.change(BACKGROUND, 'self', 'drained'), refusal);
+  await assert.rejects(alone.forget(BACKGROUND, 'self'), refusal);
 });
 
 test('a node is named by its id, and the one that answers by self', async () => {
   const { nodes, changed } = open([{ nodeId: 'nod-2', runId: 'run-2' }]);
-  assert.equal((await nodes.change('self', 'drained')).node_id, 'nod-1');
-  assert.equal((await nodes.change('nod-2', 'resumed')).is_this, false);
-  await assert.rejects(nodes.change('nod-3', 'drained'), { code: 'node_not_found' });
-  assert.deepEqual(changed, ['nod-1 drained', 'nod-2 resumed']);
+  assert.equal((await nodes.change(BACKGROUND, 'self', 'drained')).node_id, 'nod-1');
+  assert.equal((await nodes.change(BACKGROUND, 'nod-2', 'resumed')).is_this, false);
+  await assert.rejects(nodes.change(BACKGROUND, 'nod-3', 'drained'), { code: 'node_not_found' });
+  assert.deepEqual(changed(), ['nod-1 drained', 'nod-2 resumed']);
+});
+
+test('a change of a node is one commit with the entry of its call', async () => {
+  const { nodes } = open([{ nodeId: 'nod-2', runId: 'run-2', state: 'left' }, { nodeId: 'nod-3' }]);
+  const call = (name: string) => ({ record: () => [note(`entry of ${name}`)] });
+  const answers = [
+    await nodes.change(call('drain'), 'nod-3', 'drained'),
+    await nodes.change(call('resume'), 'nod-3', 'resumed'),
+    await nodes.forget(call('forget'), 'nod-2'),
+  ];
+  assert.deepEqual(
+    answers.map(({ state }) => state),
+    ['draining', 'up', 'left'],
+  );
+  assert.deepEqual(
+    commits.map((statements) => statements.map(({ params }) => params[0])),
+    [
+      ['nod-3 drained', 'entry of drain'],
+      ['nod-3 resumed', 'entry of resume'],
+      ['nod-2 forgotten', 'entry of forget'],
+    ],
+  );
 });
 
 test('front nodes that have been away for a day are forgotten, and the host never', async () => {
@@ -74,7 +127,7 @@ test('front nodes that have been away for a day are forgotten, and the host neve
     { nodeId: 'nod-6', runId: 'run-6', ...away, state: 'up' },
   ]);
   await nodes.forgetOld();
-  assert.deepEqual(changed, ['nod-2 forgotten', 'nod-3 forgotten']);
+  assert.deepEqual(changed(), ['nod-2 forgotten', 'nod-3 forgotten']);
 });
 
 test('the last node that is up is not drained', async () => {
@@ -83,9 +136,9 @@ test('the last node that is up is not drained', async () => {
     { nodeId: 'nod-3', runId: 'run-3', state: 'lost' },
     { nodeId: 'nod-4', runId: 'run-4', beatAgeMs: 5000 },
   ]);
-  await assert.rejects(nodes.change('nod-1', 'drained'), {
+  await assert.rejects(nodes.change(BACKGROUND, 'nod-1', 'drained'), {
     code: 'node_invalid_state',
     message: /last node that is up: one is up/,
   });
-  assert.deepEqual(changed, []);
+  assert.deepEqual(changed(), []);
 });

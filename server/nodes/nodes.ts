@@ -1,10 +1,12 @@
 /** The nodes of a cluster: list, drain, resume, remove. */
+import type { Change, Changes, Recorder } from '../metadata/change.ts';
 import { type Clock, formatTime } from '../platform/clock.ts';
 import { AppError } from '../platform/errors.ts';
 import type { Membership, NodeChange, NodeLoad, NodeView } from '../platform/membership.ts';
 
 export interface NodesDeps {
   readonly membership: Membership;
+  readonly changes: Changes;
   readonly clock: Clock;
   readonly version: string;
   /** Name of this host. */
@@ -35,37 +37,51 @@ export class Nodes {
   }
 
   /** Throws `not_a_cluster`, `node_not_found` or `node_invalid_state`. Resolves with the changed node. */
-  async change(id: string, to: Exclude<NodeChange, 'forgotten'>) {
+  async change(call: Recorder, id: string, to: Exclude<NodeChange, 'forgotten'>) {
+    const { membership } = this.#deps;
     const node = this.#find(id);
     if (to === 'drained') this.#assertAnotherIsUp(node);
-    if (!(await this.#deps.membership.change(node.nodeId, to))) {
+    const changed = { ...node, state: to === 'drained' ? 'draining' : 'up' } as const;
+    const refusal = () => {
       // Another node may have been drained since the last heartbeat.
       if (to === 'drained') this.#assertAnotherIsUp(node);
-      throw invalid(node, `Only a node that is up or draining can be ${to}`, 'Start it again instead');
-    }
-    const changed = this.#find(node.nodeId);
-    return present(changed, changed.runId === this.#deps.membership.runId);
+      return invalid(node, `Only a node that is up or draining can be ${to}`, 'Start it again instead');
+    };
+    return this.#commit(call, { node, to, refusal }, present(changed, node.runId === membership.runId));
   }
 
   /** Refused for the same reasons. Resolves with the removed node. */
-  async forget(id: string) {
+  async forget(call: Recorder, id: string) {
     const node = this.#find(id);
-    if (!(await this.#deps.membership.change(node.nodeId, 'forgotten')))
-      throw invalid(
-        node,
-        'Only a node that has left or is lost can be removed from the list',
-        'Stop the node first',
-      );
-    return present(node, false);
+    const detail = 'Only a node that has left or is lost can be removed from the list';
+    const refusal = () => invalid(node, detail, 'Stop the node first');
+    return this.#commit(call, { node, to: 'forgotten', refusal }, present(node, false));
+  }
+
+  /** Stores the change with the entry of the call, and refreshes the list of this node. */
+  async #commit<T>(call: Recorder, { node, to, refusal }: Wanted, answer: T): Promise<T> {
+    const { membership, changes } = this.#deps;
+    const refused = async () => {
+      await membership.refresh();
+      return refusal();
+    };
+    await changes.run(call, (change: Change) => {
+      change.expect(membership.changing(node.nodeId, to), refused);
+      return answer;
+    });
+    await membership.refresh();
+    return answer;
   }
 
   /** Removes front nodes that have been away for a day: Kubernetes pods never return under the same name. */
   async forgetOld(): Promise<void> {
-    const { membership } = this.#deps;
+    const { membership, changes } = this.#deps;
     for (const { nodeId, isHost, state, beatAgeMs } of membership.nodes()) {
       const isAway = state === 'left' || state === 'lost';
-      if (isAway && !isHost && beatAgeMs > OLD_MS) await membership.change(nodeId, 'forgotten');
+      if (!isAway || isHost || beatAgeMs <= OLD_MS) continue;
+      await changes.store([membership.changing(nodeId, 'forgotten')], 'skip');
     }
+    await membership.refresh();
   }
 
   #find(id: string): NodeView {
@@ -112,6 +128,13 @@ export class Nodes {
     };
     return present(view, true);
   }
+}
+
+interface Wanted {
+  readonly node: NodeView;
+  readonly to: NodeChange;
+  /** The error if the state of the node does not allow it, from the refreshed list. */
+  readonly refusal: () => AppError;
 }
 
 function invalid(node: NodeView, detail: string, hint: string): AppError {

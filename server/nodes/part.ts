@@ -1,5 +1,7 @@
 /** Creates the operations on cluster nodes, and publishes this node's state. */
 import { hostname } from 'node:os';
+import { Changes } from '../metadata/change.ts';
+import type { Metadata } from '../metadata/metadata.ts';
 import type { Alarms } from '../platform/alarms.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Membership, ToldPorts } from '../platform/membership.ts';
@@ -10,6 +12,7 @@ import { nodeRoutes } from './routes.ts';
 
 export interface NodesPartDeps {
   readonly membership: Membership;
+  readonly metadata: Metadata;
   readonly alarms: Alarms;
   readonly clock: Clock;
   /** Ports of the host that other nodes open too. */
@@ -17,14 +20,15 @@ export interface NodesPartDeps {
   readonly hostMetrics: { read(): { readonly cpu: number; readonly memory: number } };
 }
 
-export function nodesPart({ membership, alarms, clock, ports, hostMetrics }: NodesPartDeps) {
+export function nodesPart({ membership, metadata, alarms, clock, ports, hostMetrics }: NodesPartDeps) {
   const began = clock.monotonic();
   const load = () => {
     const { cpu, memory } = hostMetrics.read();
     const uptimeSeconds = Math.round((clock.monotonic() - began) / 1000);
     return { uptimeSeconds, cpu, memory, residentBytes: process.memoryUsage.rss() };
   };
-  const nodes = new Nodes({ membership, clock, version: VERSION, hostName: hostname(), load });
+  const changes = new Changes({ metadata });
+  const nodes = new Nodes({ membership, changes, clock, version: VERSION, hostName: hostname(), load });
   return {
     routes: nodeRoutes(nodes),
     gauges: (meters: Meters) => meterNodes(meters, membership),

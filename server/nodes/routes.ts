@@ -34,7 +34,7 @@ export function nodeRoutes(nodes: Nodes): Route[] {
       isRepeatable: true,
       responses: { 200: Node },
       errors,
-      handler: ({ params }) => nodes.change(params.node_id, 'drained'),
+      handler: (call) => nodes.change(call, call.params.node_id, 'drained'),
     }),
     defineRoute({
       ...common,
@@ -46,7 +46,7 @@ export function nodeRoutes(nodes: Nodes): Route[] {
       isRepeatable: true,
       responses: { 200: Node },
       errors,
-      handler: ({ params }) => nodes.change(params.node_id, 'resumed'),
+      handler: (call) => nodes.change(call, call.params.node_id, 'resumed'),
     }),
     defineRoute({
       ...common,
@@ -59,7 +59,7 @@ export function nodeRoutes(nodes: Nodes): Route[] {
       isRepeatable: true,
       responses: { 200: Node },
       errors,
-      handler: ({ params }) => nodes.forget(params.node_id),
+      handler: (call) => nodes.forget(call, call.params.node_id),
     }),
   ];
 }

@@ -104,10 +104,20 @@ export interface Membership {
   /** Each heartbeat then reports this to the others; alarms above 16 KiB are omitted. */
   report(of: () => Omit<NodeReport, 'passed'>): void;
   /**
-   * Changes another node, or this one, by its `nod-…`: from `up` to `draining`, back, or removes it
-   * from the list once it is `left` or `lost`. False: its state does not allow the change.
+   * The statement that changes another node, or this one, by its `nod-…`: from `up` to `draining`,
+   * back, or removes it from the list once it is `left` or `lost`. Refused if its state does not
+   * allow the change.
    */
-  change(nodeId: string, to: NodeChange): Promise<boolean>;
+  changing(nodeId: string, to: NodeChange): NodeStatement;
+  /** Reads nodes() now, after a change. Without an answer they are as of the last heartbeat. */
+  refresh(): Promise<void>;
+}
+
+/** For a commit of the metadata. */
+export interface NodeStatement {
+  readonly sql: string;
+  readonly params: readonly string[];
+  readonly expectChanges: 1;
 }
 
 export type NodeChange = 'drained' | 'resumed' | 'forgotten';
@@ -128,5 +138,8 @@ export const ALONE: Membership = {
   drain: async () => {},
   isDraining: () => false,
   report: () => {},
-  change: async () => false,
+  changing: () => {
+    throw new Error('a single process has no nodes to change');
+  },
+  refresh: async () => {},
 };

@@ -2,7 +2,7 @@
 import { prefersAsync } from '../http/handle.ts';
 import { listPage, Paging, rowIdCursor } from '../http/list-page.ts';
 import { defineRoute, type Route } from '../http/route.ts';
-import { BACKGROUND } from '../metadata/change.ts';
+import { inFirstCommit } from '../metadata/change.ts';
 import { formatTimeOrNull } from '../platform/clock.ts';
 import { Type } from '../platform/json/json-schema.ts';
 import type { Drills } from './drill/drills.ts';
@@ -76,7 +76,8 @@ function pointRoutes({ points }: RecoveryRoutesDeps): Route[] {
         const { wait } = call.query;
         const isAsync = prefersAsync(call.request);
         // The operation ends with the point, not when it starts.
-        const point = await points.create(isAsync ? { ...call, ...BACKGROUND } : call);
+        const inFirst = inFirstCommit(call.entry);
+        const point = await (isAsync ? inFirst((first) => points.create(first)) : points.create(call));
         if (isAsync) return points.wait(point.point_id, FOR_GOOD);
         return wait === undefined ? point : points.wait(point.point_id, wait * 1000);
       },
@@ -156,9 +157,9 @@ function careRoutes(deps: RecoveryRoutesDeps): Route[] {
       params: PointPath,
       responses: { 200: Point },
       errors: ['point_not_found', 'point_invalid_state'],
-      handler: async ({ params: { point_id: id } }) => {
+      handler: async ({ params: { point_id: id }, entry }) => {
         const isOver = (await verifications.work.cancel(id)) || (await drills.work.cancel(id));
-        return isOver ? points.find(id) : points.cancel(id);
+        return isOver ? points.find(id) : points.cancel(id, entry);
       },
     }),
     defineRoute({
@@ -244,7 +245,8 @@ function accountRoute({ accounts }: RecoveryRoutesDeps): Route {
       ...(['point_not_found', 'account_not_found', 'username_taken', 'email_taken'] as const),
       ...(['data_corrupted', 'target_unavailable', 'out_of_space', 'read_only', 'write_conflict'] as const),
     ],
-    handler: ({ params, body, work }) => accounts.restore(params.point_id, params.account, { ...body, work }),
+    handler: ({ params, body, work, entry }) =>
+      accounts.restore(params.point_id, params.account, { ...body, work, entry }),
   });
 }
 
@@ -266,7 +268,7 @@ function targetRoutes({ keys, removals, logs }: RecoveryRoutesDeps): Route[] {
       isRepeatable: true,
       responses: { 200: Checked },
       errors: ['point_in_progress', 'target_in_use', 'target_unavailable', 'read_only'],
-      handler: () => removals.check(),
+      handler: ({ entry }) => removals.check(entry),
     }),
     defineRoute({
       ...common,
@@ -321,7 +323,7 @@ function targetRoutes({ keys, removals, logs }: RecoveryRoutesDeps): Route[] {
       body: KeyProof,
       responses: { 200: RecoveryKey },
       errors: ['target_in_use', 'target_unavailable'],
-      handler: ({ body }) => keys.confirm(body.recovery_key),
+      handler: (call) => keys.confirm(call, call.body.recovery_key),
     }),
   ];
 }

@@ -16,7 +16,9 @@ import { cannotRunGuests, idleImage, newVm } from './vms-kit.ts';
 const mails = await new MailServer('cloud:secret').open();
 after(() => mails.close());
 const mailing = { CLOUDLET_SMTP_URL: mails.url, CLOUDLET_MAIL_FROM: 'A cloud <cloud@example.org>' };
-const cloud = await CloudProcess.start({ env: mailing });
+const watched = new URL('../harness/entries-in-commits.ts', import.meta.url).href;
+const command = [process.execPath, '--import', watched, 'server/main.ts', 'start'];
+const cloud = await CloudProcess.start({ env: mailing, command });
 after(() => cloud.stop());
 const anyone = await CheckedClient.open(cloud.api);
 const admin = anyone.as(ADMIN_KEY);
@@ -272,6 +274,20 @@ describe('every example does what it says', () => {
     } finally {
       await fresh.stop();
     }
+  });
+
+  test('whatever a call changed was committed together with its entry in the audit log', () => {
+    // They start or do work of this process, step by step.
+    const stepwise = /^entry of (?:rotateMasterKey|verifyRecoveryPoint|drillRecoveryPoint|startScrub) /;
+    const apart = cloud.output.split('\n').filter((line) => / apart from /.test(line));
+    assert.ok(
+      apart.some((line) => line.startsWith('entry of rotateMasterKey ')),
+      'commits are watched',
+    );
+    assert.deepEqual(
+      apart.filter((line) => !stepwise.test(line)),
+      [],
+    );
   });
 
   test('each call has one, but for those where curl is of no use', () => {

@@ -68,4 +68,23 @@ describe('the audit log of two nodes', { skip: noCluster }, () => {
       assert.equal(verified.body.ok, true);
     }
   });
+
+  test('a node is drained and resumed in one commit with the entry, which the other node has at once', async () => {
+    const [one, two] = nodes;
+    const { body: list } = await one.call('/api/admin/nodes');
+    const { node_id: id } = list.find(({ is_this: isThis }: { is_this: boolean }) => !isThis);
+    for (const [path, action, state] of [
+      ['drain', 'adminDrainNode', 'draining'],
+      ['resume', 'adminResumeNode', 'up'],
+    ]) {
+      const { status, body } = await one.call(`/api/admin/nodes/${id}/${path}`, { method: 'POST' });
+      assert.deepEqual([status, body.state], [200, state]);
+      // An entry of its own commit would be stored by the first node half a second later.
+      const { body: entries } = await two.call(`/api/audit?action=${action}`);
+      assert.deepEqual(
+        entries.map(({ target, outcome }: { target: string; outcome: string }) => [target, outcome]),
+        [[id, 'done']],
+      );
+    }
+  });
 });

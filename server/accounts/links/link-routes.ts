@@ -36,7 +36,8 @@ export function setupRoutes({ setupLinks, apiUrl }: Pick<LinkRoutesDeps, 'setupL
       permission: 'admin',
       responses: { 201: shapes.SetupLink },
       errors: ['administrator_exists'],
-      handler: async () => ({ url: `${apiUrl()}/setup?token=${await setupLinks.createSetupLink()}` }),
+      handler: (call) =>
+        setupLinks.createSetupLink(call, (token) => ({ url: `${apiUrl()}/setup?token=${token}` })),
     }),
     defineRoute({
       method: 'POST',

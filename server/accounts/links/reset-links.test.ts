@@ -150,7 +150,7 @@ test('neither a set-up link nor a reset link is taken for the other, or ends it'
   const ada = await newPrincipal(cloud.accounts, 'ada');
   const { url } = await cloud.resetLinks.create(by(OPERATOR), ada.accountId);
   const reset = new URL(url).hash.slice('#token='.length);
-  const setUp = await cloud.setupLinks.createSetupLink();
+  const setUp = await cloud.setupLinks.createSetupLink(BACKGROUND, (made) => made);
   assert.equal(await cloud.setupLinks.isGood(reset), false);
   const fields = { username: 'chief', email: 'chief@example.org', password: OLD };
   await assert.rejects(cloud.setupLinks.setUp(BACKGROUND, reset, fields), code('invalid_link'));

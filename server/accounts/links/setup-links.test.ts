@@ -13,7 +13,7 @@ test('one use makes the administrator; a refused attempt leaves the link good', 
   t.after(() => fixture.close());
   const { setupLinks, accounts } = fixture;
   assert.equal(await setupLinks.needsSetup(), true);
-  const token = await setupLinks.createSetupLink();
+  const token = await setupLinks.createSetupLink(BACKGROUND, (made) => made);
   await accounts.register(BACKGROUND, { ...fields, email: 'other@example.com' });
   assert.equal(await setupLinks.needsSetup(), true);
   await assert.rejects(setupLinks.setUp(BACKGROUND, 'wrong', fields), code('invalid_link'));
@@ -27,7 +27,10 @@ test('one use makes the administrator; a refused attempt leaves the link good', 
   const principal = await fixture.authenticator.authenticate({ apiKey: admin.api_key ?? '' });
   assert.equal(permits(principal, 'admin'), true);
   assert.equal(await setupLinks.needsSetup(), false);
-  await assert.rejects(setupLinks.createSetupLink(), code('administrator_exists'));
+  await assert.rejects(
+    setupLinks.createSetupLink(BACKGROUND, (made) => made),
+    code('administrator_exists'),
+  );
   const again = { ...fields, username: 'boss2', email: 'boss2@example.com' };
   await assert.rejects(setupLinks.setUp(BACKGROUND, token, again), code('invalid_link'));
 });
@@ -35,7 +38,7 @@ test('one use makes the administrator; a refused attempt leaves the link good', 
 test('20 parallel uses make one administrator', async (t) => {
   const fixture = await openAccountFixture();
   t.after(() => fixture.close());
-  const token = await fixture.setupLinks.createSetupLink();
+  const token = await fixture.setupLinks.createSetupLink(BACKGROUND, (made) => made);
   const results = await Promise.allSettled(
     Array.from({ length: 20 }, (_, i) =>
       fixture.setupLinks.setUp(BACKGROUND, token, {
@@ -53,8 +56,8 @@ test('20 parallel uses make one administrator', async (t) => {
 test('30 minutes, and a newer link, end it', async (t) => {
   const fixture = await openAccountFixture();
   t.after(() => fixture.close());
-  const first = await fixture.setupLinks.createSetupLink();
-  const second = await fixture.setupLinks.createSetupLink();
+  const first = await fixture.setupLinks.createSetupLink(BACKGROUND, (made) => made);
+  const second = await fixture.setupLinks.createSetupLink(BACKGROUND, (made) => made);
   await assert.rejects(fixture.setupLinks.setUp(BACKGROUND, first, fields), code('invalid_link'));
   fixture.clock.advance(30 * 60_000);
   await assert.rejects(fixture.setupLinks.setUp(BACKGROUND, second, fields), code('invalid_link'));
@@ -65,7 +68,7 @@ test('30 minutes, and a newer link, end it', async (t) => {
 test('an administrator who was made otherwise ends it', async (t) => {
   const fixture = await openAccountFixture();
   t.after(() => fixture.close());
-  const token = await fixture.setupLinks.createSetupLink();
+  const token = await fixture.setupLinks.createSetupLink(BACKGROUND, (made) => made);
   assert.equal(await fixture.setupLinks.isGood(token), true);
   const chief = { username: 'chief', email: 'chief@example.com', isAdmin: true };
   await fixture.administration.create(BACKGROUND, chief);

@@ -32,8 +32,11 @@ export class SetupLinks {
     return !(await this.#deps.store.hasAdministrator());
   }
 
-  /** A new token, valid once and for 30 minutes. Earlier ones end. Throws `administrator_exists`. */
-  async createSetupLink(): Promise<string> {
+  /**
+   * A new token, valid once and for 30 minutes, in the response that `present` makes of it. Earlier ones
+   * end. Throws `administrator_exists`.
+   */
+  async createSetupLink<T>(recorder: Recorder, present: (token: string) => T): Promise<T> {
     const { setupLinkStore, changes, clock } = this.#deps;
     if (!(await this.needsSetup()))
       throw new AppError(
@@ -44,10 +47,11 @@ export class SetupLinks {
         },
       );
     const token = randomSecret(32).toString('base64url');
-    await changes.store(
-      setupLinkStore.replace({ tokenHash: hashSecret(token), expiresAt: clock.now() + LINK_LIFE_MS }),
-    );
-    return token;
+    return changes.run(recorder, (change) => {
+      const expiresAt = clock.now() + LINK_LIFE_MS;
+      change.addAll(setupLinkStore.replace({ tokenHash: hashSecret(token), expiresAt }));
+      return present(token);
+    });
   }
 
   /** True while the link with this token can be used: known, not expired, and no administrator yet. */

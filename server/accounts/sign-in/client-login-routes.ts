@@ -27,14 +27,11 @@ function browserRoutes(logins: ClientLogins): Route[] {
       body: shapes.ApprovalBody,
       responses: { 201: shapes.IssuedCode },
       errors: ['password_required'],
-      handler: ({ principal, body }) =>
-        logins.approve(principal, {
-          name: body.name,
-          scopes: body.scopes,
-          expiresIn: body.expires_in,
-          challenge: body.code_challenge,
-          redirectUri: body.redirect_uri,
-        }),
+      handler: (call) => {
+        const { name, scopes, expires_in: expiresIn } = call.body;
+        const { code_challenge: challenge, redirect_uri: redirectUri } = call.body;
+        return logins.approve(call, { name, scopes, expiresIn, challenge, redirectUri });
+      },
     }),
     defineRoute({
       method: 'POST',

@@ -39,7 +39,7 @@ const ALL = ['*'] as const;
 async function approved(principal: Principal, name = 'CLI on laptop') {
   const verifier = randomSecret(32).toString('base64url');
   const challenge = createHash('sha256').update(verifier).digest('base64url');
-  const { code } = await logins.approve(principal, {
+  const { code } = await logins.approve(by(principal), {
     name,
     scopes: ALL,
     expiresIn: 3600,
@@ -98,7 +98,7 @@ test('only the loopback by its number is a way back', async () => {
   const { principal } = await signedIn();
   const challenge = 'x'.repeat(43);
   const ask = (redirectUri: string) =>
-    logins.approve(principal, { name: 'n', scopes: ALL, challenge, redirectUri });
+    logins.approve(by(principal), { name: 'n', scopes: ALL, challenge, redirectUri });
   for (const good of ['http://[::1]:1/callback', 'http://127.0.0.1:65535/callback'])
     assert.ok((await ask(good)).code);
   const bad = [
@@ -121,8 +121,8 @@ test('nobody grants more than they have', async () => {
   const { principal } = await signedIn();
   const limited: Principal = { ...principal, via: 'key', scopes: ['account:write', 'storage:read'] };
   const ask = { name: 'n', challenge: 'x'.repeat(43), redirectUri };
-  await assert.rejects(logins.approve(limited, { ...ask, scopes: ALL }), refusedAs('scope_required'));
-  assert.ok((await logins.approve(limited, { ...ask, scopes: ['storage:read'] })).code);
+  await assert.rejects(logins.approve(by(limited), { ...ask, scopes: ALL }), refusedAs('scope_required'));
+  assert.ok((await logins.approve(by(limited), { ...ask, scopes: ['storage:read'] })).code);
   const device = await logins.beginDevice({ name: 'n', scopes: ALL, address: '192.0.2.1' });
   const decision = { typed: device.user_code, isApproved: true };
   await assert.rejects(logins.decideDevice(by(limited), decision), refusedAs('scope_required'));

@@ -82,7 +82,7 @@ export class ClientLogins {
    * caller's own credential may), `password_required`.
    */
   async approve(
-    principal: Principal,
+    { principal, record }: Call,
     asked: Granted & { readonly challenge: string; readonly redirectUri: string },
   ): Promise<IssuedCode> {
     const { challenge, redirectUri, ...granted } = asked;
@@ -103,8 +103,10 @@ export class ClientLogins {
       content: JSON.stringify(content),
       lifeMs: CODE_MS,
     } as const;
-    await this.#deps.tokens.add(token, { maxAll: MAX_CODES, maxPerOwner: MAX_CODES_PER_ACCOUNT });
-    return { code, expires_in: CODE_MS / 1000 };
+    const issued = { code, expires_in: CODE_MS / 1000 };
+    const room = { maxAll: MAX_CODES, maxPerOwner: MAX_CODES_PER_ACCOUNT };
+    await this.#deps.tokens.add(token, room, record(issued));
+    return issued;
   }
 
   /** The key for a code. Any attempt uses it up. Rejects with `invalid_grant`, `too_many_access_keys`. */

@@ -1,7 +1,8 @@
 /** Keys lent to machines: to which, how many, and for how long. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Principal } from '../../calls/principal.ts';
+import type { Call, Principal } from '../../calls/principal.ts';
+import { Changes } from '../../metadata/change.ts';
 import { AppError, isAppError } from '../../platform/errors.ts';
 import { LentKeys } from './lent-keys.ts';
 
@@ -19,15 +20,21 @@ function keyOf(number: number, comment = 'me@home'): string {
 const line = (number: number) => keyOf(number).replace(/ me@home$/, '');
 
 function newLentKeys() {
-  const state = { now: 0, events: [] as unknown[], ended: new Set<string>(), isStored: true };
+  const state = {
+    now: 0,
+    events: [] as unknown[],
+    commits: [] as unknown[][],
+    ended: new Set<string>(),
+    isStored: true,
+  };
+  const commit = async (statements: unknown[]) => {
+    if (!state.isStored) throw new Error('the disk is full');
+    state.commits.push(statements);
+    state.events.push(...statements);
+  };
   const lent = new LentKeys({
     clock: { now: () => state.now, monotonic: () => state.now } as never,
-    changes: {
-      store: async (statements: unknown[]) => {
-        if (!state.isStored) throw new Error('the disk is full');
-        state.events.push(...statements);
-      },
-    } as never,
+    changes: new Changes({ metadata: { commit } as never }),
     announce: ((event: unknown) => [event]) as never,
     find: (async (caller: Principal, vmId: string) => {
       const account_id = Number(vmId.split('-')[1]);
@@ -44,8 +51,18 @@ function newLentKeys() {
   });
   return { lent, state };
 }
-const caller = (accountId: number, credentialId = 'key-a'): Principal =>
-  ({ accountId, credentialId, via: 'key' }) as Principal;
+const caller = (accountId: number, credentialId = 'key-a'): Call => ({
+  principal: { accountId, credentialId, via: 'key' } as Principal,
+  record: () => [],
+});
+
+test('a lent key is told in one commit with the entry of the call', async () => {
+  const { lent, state } = newLentKeys();
+  const entry = { sql: 'the entry', params: [] };
+  await lent.lend({ ...caller(1), record: () => [entry] }, 'vm-1-a', keyOf(1));
+  assert.equal(state.commits.length, 1);
+  assert.deepEqual(state.commits[0]?.slice(1), [entry]);
+});
 
 test('a key opens one machine for two minutes, and is told once', async () => {
   const { lent, state } = newLentKeys();

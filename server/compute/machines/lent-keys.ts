@@ -4,7 +4,7 @@
  * after a restart of Cloudlet a client lends again.
  */
 import { createHash } from 'node:crypto';
-import { credentialOf, type Principal } from '../../calls/principal.ts';
+import { type Call, credentialOf, type Principal } from '../../calls/principal.ts';
 import type { Changes } from '../../metadata/change.ts';
 import type { Awaitable } from '../../metadata/metadata.ts';
 import { type Clock, formatTime } from '../../platform/clock.ts';
@@ -65,8 +65,9 @@ export class LentKeys {
    * Lends the key; the time of a lent key starts again. A key that the machine was created with is
    * not lent. Throws `invalid_request`, `vm_not_found`, and `overloaded` if too many are lent.
    */
-  async lend(principal: Principal, vmId: string, publicKey: string): Promise<LentKey> {
+  async lend(call: Call, vmId: string, publicKey: string): Promise<LentKey> {
     const { clock, changes, announce, find } = this.#deps;
+    const { principal } = call;
     const row = await find(principal, vmId);
     const problem = sshKeyProblem(publicKey);
     if (problem !== undefined) throw invalidField('public_key', problem);
@@ -86,9 +87,12 @@ export class LentKeys {
     // The same caller with the same key reuses the loan, so that a loop stores nothing.
     if (isWritten) return { fingerprint, expires_at };
     const facts = { at: clock.now(), vm_id: vmId, fingerprint, credential_id: credential, expires_at };
-    await changes.store(announce(eventOf('vm.ssh_key_lent', row, facts)));
+    const lent = await changes.run(call, (change) => {
+      change.addAll(announce(eventOf('vm.ssh_key_lent', row, facts)));
+      return { fingerprint, expires_at };
+    });
     this.#put(accountId, { ...key, isWritten: true });
-    return { fingerprint, expires_at };
+    return lent;
   }
 
   /** The keys that open the account's machine now. */

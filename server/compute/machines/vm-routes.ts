@@ -211,7 +211,7 @@ function lendRoute({ lentKeys }: VmRoutesDeps): Route {
     body: NewLentKey,
     responses: { 200: LentKey },
     errors: ['vm_not_found', 'overloaded'],
-    handler: ({ principal, params, body }) => lentKeys.lend(principal, params.vm_id, body.public_key),
+    handler: (call) => lentKeys.lend(call, call.params.vm_id, call.body.public_key),
   });
 }
 

@@ -7,12 +7,11 @@
 import type pg from 'pg';
 import type { Clock } from '../../platform/clock.ts';
 import { StartupError } from '../../platform/data-directory.ts';
-import type { Membership, NodeChange, NodeReport, NodeView } from '../../platform/membership.ts';
-import { unreachable } from './commit-answers.ts';
-import { codeOf, connect, cut, isReadOnly } from './connections.ts';
+import type { Membership, NodeReport, NodeView } from '../../platform/membership.ts';
+import { connect, cut, isReadOnly } from './connections.ts';
 import { awaitFree, endIfSilent, type Holder, nameOf, SILENT_MS } from './holders.ts';
 import { NodeLeases } from './node-leases.ts';
-import { CHANGES, isLive, NODES, type NodeRow, OwnReport, viewOf } from './node-rows.ts';
+import { changeOf, isLive, NODES, type NodeRow, OwnReport, viewOf } from './node-rows.ts';
 import { makeStoreTables } from './postgresql-schema.ts';
 
 /** A node that joins. */
@@ -76,6 +75,7 @@ export class NodeMembers implements Membership {
   /** Lead of the clock of the database over the monotonic clock, ms. */
   #aheadMs: number;
   readonly isShared = true;
+  readonly changing = changeOf;
 
   private constructor(deps: NodeMembersDeps) {
     this.#deps = deps;
@@ -383,15 +383,12 @@ export class NodeMembers implements Membership {
     this.#report.of = () => ({ ...of(), passed: this.#leases.passed() });
   }
 
-  async change(nodeId: string, to: NodeChange): Promise<boolean> {
+  async refresh(): Promise<void> {
     try {
       const client = await this.#connected();
-      const { rowCount } = await client.query(CHANGES[to], [nodeId]);
-      // Refreshes this node's list immediately.
       this.#rows = (await client.query<NodeRow>(NODES)).rows;
-      return rowCount === 1;
-    } catch (error) {
-      throw codeOf(error) === '' ? unreachable(error) : error;
+    } catch {
+      // The next heartbeat reads them.
     }
   }
 }

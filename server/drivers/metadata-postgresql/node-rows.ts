@@ -1,5 +1,5 @@
 /** Rows of the nodes of a database, with each node's report to the others, as JSON. */
-import type { NodeChange, NodeReport, NodeView } from '../../platform/membership.ts';
+import type { NodeChange, NodeReport, NodeStatement, NodeView } from '../../platform/membership.ts';
 
 export interface NodeRow {
   readonly node_id: string;
@@ -24,16 +24,22 @@ export const NODES = `SELECT node_id, writer, name, url, version, is_host, state
     (SELECT array_agg(l.name ORDER BY l.name) FROM store_leases l WHERE l.writer = n.writer) AS leases
   FROM store_nodes n ORDER BY is_host DESC, name, node_id`;
 
-export const CHANGES: Readonly<Record<NodeChange, string>> = {
+const CHANGES: Readonly<Record<NodeChange, string>> = {
   // A change waits for the locks of all nodes, and then sees their current state: if two nodes are
   // drained at once, one stays.
   drained: `WITH locked AS (SELECT node_id, state, beat_at FROM store_nodes ORDER BY node_id FOR UPDATE)
-    UPDATE store_nodes SET state = 'draining' WHERE node_id = $1 AND (state = 'draining'
-      OR state = 'up' AND EXISTS (SELECT FROM locked o WHERE o.node_id <> $1 AND o.state = 'up'
+    UPDATE store_nodes SET state = 'draining' WHERE node_id = ? AND (state = 'draining'
+      OR state = 'up' AND EXISTS (SELECT FROM locked o WHERE o.node_id <> ? AND o.state = 'up'
         AND o.beat_at > clock_timestamp() - interval '${SILENT_SECONDS} s'))`,
-  resumed: "UPDATE store_nodes SET state = 'up' WHERE node_id = $1 AND state IN ('up', 'draining')",
-  forgotten: "DELETE FROM store_nodes WHERE node_id = $1 AND state IN ('left', 'lost')",
+  resumed: "UPDATE store_nodes SET state = 'up' WHERE node_id = ? AND state IN ('up', 'draining')",
+  forgotten: "DELETE FROM store_nodes WHERE node_id = ? AND state IN ('left', 'lost')",
 };
+
+/** Refused if the state of the node does not allow the change. */
+export function changeOf(nodeId: string, to: NodeChange): NodeStatement {
+  const params = to === 'drained' ? [nodeId, nodeId] : [nodeId];
+  return { sql: CHANGES[to], params, expectChanges: 1 };
+}
 
 export function isLive({ state }: NodeRow): boolean {
   return state === 'up' || state === 'draining';

@@ -211,8 +211,9 @@ export function operationRoutes({ operations, routesOf, passwords }: OperationRo
       isRepeatable: true,
       responses: { 200: OperationView },
       errors: ['operation_not_found', 'operation_not_cancellable', 'password_required'],
-      handler: async ({ principal, params, query, request, reply }) => {
-        const ended = await operations.cancel(principal, params.id, patience(reply, query.wait));
+      handler: async (call) => {
+        const { principal, params, query, request, reply } = call;
+        const ended = await operations.cancel(call, params.id, patience(reply, query.wait));
         return present(principal, ended, request.id);
       },
     }),

@@ -15,7 +15,13 @@ import {
   ownerOf,
 } from '../../calls/account-resources.ts';
 import type { Call, Work } from '../../calls/principal.ts';
-import type { Changes, Recorder } from '../../metadata/change.ts';
+import {
+  type CallEntry,
+  type Changes,
+  type InFirst,
+  inFirstCommit,
+  type Recorder,
+} from '../../metadata/change.ts';
 import type { Reads, Statement } from '../../metadata/metadata.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { AppError, type ErrorCode, isAppError } from '../../platform/errors.ts';
@@ -61,11 +67,21 @@ interface Found {
   readonly resources: readonly AccountResource[];
 }
 
-interface Origin {
+interface Asked {
+  readonly work?: Work | undefined;
+  readonly entry?: CallEntry | undefined;
+}
+
+interface Restore {
+  readonly work: Work | undefined;
+  /** Stores the entry of the call in the first commit. */
+  readonly inFirst: InFirst;
+}
+
+interface Origin extends Restore {
   readonly pointId: string;
   readonly old: OldAccount;
   readonly resource: AccountResource;
-  readonly work: Work | undefined;
 }
 
 /** Errors that end the whole restore, because retrying other resources is pointless. */
@@ -96,14 +112,16 @@ export class AccountRestores {
   async restore(
     pointId: string,
     account: string,
-    { work, ...wanted }: NewAccountRestore & { readonly work?: Work | undefined },
+    { work, entry, ...wanted }: NewAccountRestore & Asked,
   ): Promise<RestoredAccount> {
     const { points } = this.#deps;
     const isKnown = (await points.points()).some((point) => point.pointId === pointId);
     if (!isKnown) throw new AppError('point_not_found', `No usable recovery point has the id ${pointId}`);
     const found = await points.during(pointId, ({ reads }) => this.#find(reads, pointId, account));
     if (wanted.preview === true) return this.#preview(pointId, found, wanted);
-    return this.#turns.run(found.old.id, () => this.#restore(pointId, found, { ...wanted, work }));
+    return this.#turns.run(found.old.id, () =>
+      this.#restore(pointId, found, { ...wanted, work, inFirst: inFirstCommit(entry) }),
+    );
   }
 
   async #find(reads: Reads, pointId: string, account: string): Promise<Found> {
@@ -135,18 +153,21 @@ export class AccountRestores {
   async #restore(
     pointId: string,
     { old, resources }: Found,
-    { username, email, work }: NewAccountRestore & { readonly work: Work | undefined },
+    { username, email, work, inFirst }: NewAccountRestore & Restore,
   ): Promise<RestoredAccount> {
     const there = await this.#store.restored(username);
     if (there !== undefined) assertSame(there, { pointId, old });
-    const made = there === undefined ? await this.#create({ pointId, old }, { username, email }) : undefined;
+    const made =
+      there === undefined
+        ? await inFirst((call) => this.#create(call, { pointId, old }, { username, email }))
+        : undefined;
     const account = there ?? accountOf(made);
     const items: RestoredItem[] = [];
     const totals = { total: resources.length, totalBytes: bytesOf(resources) };
     for (const [done, resource] of resources.entries()) {
       work?.report({ done, bytes: bytesOf(resources.slice(0, done)), ...totals });
       if (work?.signal.aborted === true) throw cancelled(work.signal.reason, items);
-      items.push(await this.#restoreResource(account, { pointId, old, resource, work }));
+      items.push(await this.#restoreResource(account, { pointId, old, resource, work, inFirst }));
     }
     const isWhole = items.every(({ made_id, lacks }) => made_id !== null && lacks.length === 0);
     const shown = {
@@ -164,6 +185,7 @@ export class AccountRestores {
   }
 
   #create(
+    call: Recorder,
     { pointId, old }: { readonly pointId: string; readonly old: OldAccount },
     fields: { readonly username: string; readonly email: string },
   ): Promise<MadeAccount> {
@@ -171,14 +193,14 @@ export class AccountRestores {
     const record = (response: unknown): readonly Statement[] => {
       const { id: account_id } = response as MadeAccount;
       const row = { account_id, source: ACCOUNT, point_id: pointId, made: String(old.id) };
-      return [this.#store.insert(row, clock.now())];
+      return [this.#store.insert(row, clock.now()), ...call.record(response)];
     };
     return createAccount({ record }, fields);
   }
 
   async #restoreResource(
     account: NewAccount,
-    { pointId, old, resource, work }: Origin,
+    { pointId, old, resource, work, inFirst }: Origin,
   ): Promise<RestoredItem> {
     const { changes, clock, resources } = this.#deps;
     const source = sourceOf(resource);
@@ -187,17 +209,17 @@ export class AccountRestores {
     const row = { account_id: account.accountId, source, point_id: pointId };
     const noted = (made: string) => this.#store.insert({ ...row, made }, clock.now());
     const principal = ownerOf(account);
-    // The response of a machine or database names the origin.
-    const record = (response: unknown) => [noted(idIn(response))];
-    const call: Call = { principal, record, ...(work && { work }) };
     try {
-      const { id, lacks } = await resources[resource.kind].restore(call, {
-        pointId,
-        accountId: old.id,
-        resource,
+      const { id, lacks } = await inFirst((first) => {
+        // The response of a machine or database names the origin.
+        const record = (response: unknown) => [noted(idIn(response)), ...first.record(response)];
+        const call: Call = { principal, record, entry: first.entry, ...(work && { work }) };
+        return resources[resource.kind].restore(call, { pointId, accountId: old.id, resource });
       });
       // The bucket is complete from here on; an incomplete one is retried.
-      if (resource.kind === 'bucket' && lacks.length === 0) await changes.store([noted(id)]);
+      if (resource.kind === 'bucket' && lacks.length === 0) {
+        await inFirst(({ record }) => changes.store([noted(id), ...record(undefined)]));
+      }
       return itemOf(resource, { made_id: id, lacks });
     } catch (error) {
       if (!isAppError(error) || OF_ALL.includes(error.code)) throw error;

@@ -6,7 +6,14 @@
  * does not exist.
  */
 import { createHash } from 'node:crypto';
-import { BACKGROUND, type Changes, type Recorder } from '../../metadata/change.ts';
+import {
+  BACKGROUND,
+  type CallEntry,
+  type Change,
+  type Changes,
+  inFirstCommit,
+  type Recorder,
+} from '../../metadata/change.ts';
 import { Listed } from '../../metadata/list.ts';
 import { type Clock, formatTime } from '../../platform/clock.ts';
 import { AppError, isAppError } from '../../platform/errors.ts';
@@ -79,6 +86,8 @@ interface Progress {
   current: PointRow;
   /** The result is stored; only the clean-up is left. */
   isOver: boolean;
+  /** The entry of the call that cancels it. */
+  entry?: CallEntry | undefined;
 }
 
 interface Making {
@@ -217,10 +226,11 @@ export class Points {
   }
 
   /** Throws `point_not_found`, and `point_invalid_state` when it is not being created. */
-  async cancel(pointId: string): Promise<Point> {
+  async cancel(pointId: string, entry?: CallEntry): Promise<Point> {
     const row = await this.row(pointId);
     const making = this.#making;
     if (making?.progress.current.point_id !== pointId) throw invalidState(row, 'is not being created');
+    making.progress.entry = entry;
     making.cancel.abort();
     await making.ended;
     return this.find(pointId);
@@ -351,20 +361,20 @@ export class Points {
 
   async #fail(
     making: Progress,
-    why: { readonly error: unknown; readonly isCancelled: boolean },
+    { error, isCancelled }: { readonly error: unknown; readonly isCancelled: boolean },
   ): Promise<void> {
     const { changes, store, onError, news } = this.#deps;
-    const { error, isCancelled } = why;
     const row = making.current;
     if (!isCancelled) onError(row.point_id, error);
     const state = isCancelled ? 'cancelled' : 'failed';
     const reason = isCancelled ? null : reasonOf(error);
     const ended: PointRow = { ...row, state, reason };
     making.isOver = true;
-    await changes.run(BACKGROUND, async (change) => {
+    const end = async (change: Change) => {
       change.add(store.update(ended));
       if (!isCancelled) change.addAll(await news.of('recovery_point.failed', ended));
-    });
+    };
+    await inFirstCommit(making.entry)((call) => changes.run(call, end));
   }
 
   #renewHold(pointId: string): void {

@@ -3,7 +3,7 @@
  * change of target.
  */
 import { createHash } from 'node:crypto';
-import { BACKGROUND, type Changes } from '../../metadata/change.ts';
+import { type Change, type Changes, type InFirst, inFirstCommit } from '../../metadata/change.ts';
 import { type Clock, readTime } from '../../platform/clock.ts';
 import { idTime } from '../../platform/ids.ts';
 import type { DamagedFile } from '../drill/verification.ts';
@@ -22,17 +22,21 @@ export interface ReconcileDeps {
   /** The point being created, whose row is right; null: none. */
   readonly making: string | null;
   readonly graceMs: number;
+  /** Stores the entry of the call in the first commit; default: no call. */
+  readonly inFirst?: InFirst;
 }
 
 /** If both exist, the row is right: it is written last. */
 export async function reconcile(deps: ReconcileDeps): Promise<void> {
   const { store, changes, repository, location, making, clock, graceMs } = deps;
+  const { inFirst = inFirstCommit(undefined) } = deps;
   const there = new Set(await repository.points());
   const deleted = new Set(await repository.deleted());
   const rows = new Map((await store.listAt(location)).map((row) => [row.point_id, row]));
   for (const [id, row] of rows) {
     if (LASTING.includes(row.state) && !there.has(id)) {
-      await changes.run(BACKGROUND, (change) => void change.add(store.setDamaged(id, lostPoint(id))));
+      const damaged = store.setDamaged(id, lostPoint(id));
+      await inFirst((call) => changes.run(call, (change) => void change.add(damaged)));
     }
     if (row.state === 'deleting' && there.has(id) && !deleted.has(id)) await repository.markDeleted(id);
     if (row.state !== 'deleting' && deleted.has(id)) await repository.unmarkDeleted(id);
@@ -42,7 +46,7 @@ export async function reconcile(deps: ReconcileDeps): Promise<void> {
     const isKnown = row !== undefined && !mayBeBetter(row);
     if (isKnown || id === making) continue;
     const found = await rowOf(repository, id, location);
-    await changes.run(BACKGROUND, (change) => {
+    const add = (change: Change) => {
       if (row !== undefined) {
         change.add(store.update({ ...found, id: row.id }));
         return;
@@ -50,7 +54,8 @@ export async function reconcile(deps: ReconcileDeps): Promise<void> {
       change.add(store.insertWhole(found));
       if (!deleted.has(id)) return;
       change.add(store.setDeleting(found, { graceMs, deletesAt: clock.now() + graceMs }));
-    });
+    };
+    await inFirst((call) => changes.run(call, add));
   }
 }
 

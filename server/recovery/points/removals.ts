@@ -3,7 +3,15 @@
  * Cloudlet runs, so setting the clock forward does not shorten it. Then its manifest and its unshared data
  * are removed.
  */
-import { BACKGROUND, type Changes, type Recorder } from '../../metadata/change.ts';
+import {
+  BACKGROUND,
+  type CallEntry,
+  type Change,
+  type Changes,
+  type InFirst,
+  inFirstCommit,
+  type Recorder,
+} from '../../metadata/change.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Semaphore } from '../../platform/concurrency.ts';
 import { AppError } from '../../platform/errors.ts';
@@ -117,18 +125,20 @@ export class Removals {
   }
 
   /**
-   * Reconciles the list of points with the repository, and removes unreferenced pieces. Throws
-   * `point_in_progress`, `target_in_use`, `target_unavailable`.
+   * Reconciles the list of points with the repository, and removes unreferenced pieces. The first change
+   * stores `entry`. Throws `point_in_progress`, `target_in_use`, `target_unavailable`.
    */
-  async check(): Promise<Checked> {
+  async check(entry?: CallEntry): Promise<Checked> {
     await this.#settled();
     const { store, location, isLost, changes } = this.#deps;
+    const inFirst = inFirstCommit(entry);
     if (await isLost()) {
       for (const { point_id: id } of await store.listAt(location)) {
-        await changes.run(BACKGROUND, (change) => void change.add(store.setDamaged(id, lostPoint(id))));
+        const damaged = store.setDamaged(id, lostPoint(id));
+        await inFirst((call) => changes.run(call, (change) => void change.add(damaged)));
       }
     }
-    const { removed, swept } = await this.#sweep();
+    const { removed, swept } = await this.#sweep(inFirst);
     const damaged = (await store.listAt(location)).filter(({ state }) => state === 'damaged');
     return {
       points: (await store.listAt(location)).length,
@@ -198,9 +208,10 @@ export class Removals {
     void this.#sweep().catch((error: unknown) => this.#deps.onError('', error));
   }
 
-  #sweep(): Promise<{ removed: string[]; swept: Swept }> {
+  #sweep(inFirst = inFirstCommit(undefined)): Promise<{ removed: string[]; swept: Swept }> {
     const cancel = new AbortController();
-    const ended = this.#write((repository, holding) => this.#sweepNow(repository, holding, cancel.signal));
+    const how = { cancel: cancel.signal, inFirst };
+    const ended = this.#write((repository, holding) => this.#sweepNow(repository, holding, how));
     const sweeping = { cancel, ended };
     this.#sweeping = sweeping;
     const forget = () => {
@@ -210,10 +221,10 @@ export class Removals {
     return ended;
   }
 
-  async #sweepNow(repository: Repository, holding: Holding, cancel: AbortSignal) {
+  async #sweepNow(repository: Repository, holding: Holding, { cancel, inFirst }: Sweep) {
     const { store, changes, location } = this.#deps;
     const signal = AbortSignal.any([cancel, holding.signal]);
-    await reconcile({ ...this.#deps, repository, making: null });
+    await reconcile({ ...this.#deps, repository, making: null, inFirst });
     const due = (await store.listDue()).filter(({ target }) => target === location);
     await holding.assertHeld();
     const removed = await forget(
@@ -221,14 +232,15 @@ export class Removals {
       due.map(({ point_id: id }) => id),
     );
     const swept = await this.#deps.sweeping.run(signal, () => sweep({ repository, holding, signal }));
-    await changes.run(BACKGROUND, (change) => {
+    const add = (change: Change) => {
       for (const id of swept.incomplete) {
         const reason = 'Pieces are missing in the target; verify the point to list them';
         change.add(store.setDamaged(id, { reason, damage: [] }));
       }
       if (swept.unreadable.length > 0) return;
       for (const row of due) if (removed.includes(row.point_id)) change.add(store.remove(row));
-    });
+    };
+    await inFirst((call) => changes.run(call, add));
     return { removed, swept };
   }
 
@@ -236,6 +248,11 @@ export class Removals {
     const repository = await this.#deps.repository();
     return this.#deps.lease.during((holding) => work(repository, holding));
   }
+}
+
+interface Sweep {
+  readonly cancel: AbortSignal;
+  readonly inFirst: InFirst;
 }
 
 /** Ids of the points that are gone: removed now, or earlier by the operator of the target. */

@@ -5,7 +5,7 @@
  */
 
 import { createHash } from 'node:crypto';
-import { BACKGROUND, type Changes } from '../../metadata/change.ts';
+import type { Changes, Recorder } from '../../metadata/change.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { AppError, invalidField, isAppError } from '../../platform/errors.ts';
 import { randomSecret } from '../../platform/ids.ts';
@@ -118,7 +118,7 @@ export class RecoveryKeys {
   }
 
   /** Throws `invalid_request` for a wrong key. */
-  async confirm(text: string): Promise<RecoveryKey> {
+  async confirm(call: Recorder, text: string): Promise<RecoveryKey> {
     const { id } = await this.open();
     const { secrets, target, store, changes, clock } = this.#deps;
     try {
@@ -126,9 +126,12 @@ export class RecoveryKeys {
     } catch (error) {
       throw invalidField('recovery_key', (error as Error).message);
     }
-    await changes.run(BACKGROUND, (change) => void change.add(store.setKeyTaken(id, clock.now())));
+    const confirmed = await changes.run(call, (change) => {
+      change.add(store.setKeyTaken(id, clock.now()));
+      return { taken: true };
+    });
     await secrets.forget(RECOVERY_KEY);
-    return { taken: true };
+    return confirmed;
   }
 }
 

@@ -3,7 +3,7 @@
  * first, and keeps each day's newest complete point. Days with no complete point keep the newest partial one,
  * or else a damaged one, but do not count towards the seven.
  */
-import { BACKGROUND } from '../../metadata/change.ts';
+import { type CallEntry, inFirstCommit } from '../../metadata/change.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Removals } from '../points/removals.ts';
 import type { Lease } from '../repository/lease.ts';
@@ -128,15 +128,19 @@ export class Retention {
   }
 
   /**
-   * Deletes the points that no rule keeps; each can be undeleted. Throws `target_in_use`,
-   * `target_unavailable`.
+   * Deletes the points that no rule keeps; each can be undeleted. The first deletion stores `entry`.
+   * Throws `target_in_use`, `target_unavailable`.
    */
-  async apply(rules: KeepRules): Promise<RetentionPlan> {
+  async apply(rules: KeepRules, entry?: CallEntry): Promise<RetentionPlan> {
     const { removals, lease } = this.#deps;
     const plan = await this.plan(rules);
     if (plan.goes.length === 0) return plan;
     await lease.during(async () => {
-      for (const { point_id: id } of plan.goes) await removals.remove(BACKGROUND, id);
+      const inFirst = inFirstCommit(entry);
+      for (const { point_id: id } of plan.goes) {
+        // The entry is about the rules, so it names no single point.
+        await inFirst((call) => removals.remove({ record: () => call.record(undefined) }, id));
+      }
     });
     return plan;
   }

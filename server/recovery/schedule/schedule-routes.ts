@@ -87,9 +87,9 @@ export function scheduleRoutes({ scheduler, retention, location, isTargetSet }: 
         'Deletes the points that would be deleted after a scheduled recovery point. Responds with the points kept and deleted; deleted points can be undeleted.',
       responses: { 200: RetentionPreview },
       errors: ['target_in_use', 'target_unavailable'],
-      handler: async () => {
+      handler: async ({ entry }) => {
         const { keep } = (await scheduler.read()).schedule;
-        return presentPlan(keep, await retention.apply(keep));
+        return presentPlan(keep, await retention.apply(keep, entry));
       },
     }),
   ];

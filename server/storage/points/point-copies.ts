@@ -1,7 +1,7 @@
 /** Copies versions of a recovery point into a live bucket; each copy is all or nothing. */
 import type { Principal } from '../../calls/principal.ts';
 import { AGELESS } from '../../metadata/ages.ts';
-import { BACKGROUND } from '../../metadata/change.ts';
+import type { Recorder } from '../../metadata/change.ts';
 import type { Reads } from '../../metadata/metadata.ts';
 import { AppError } from '../../platform/errors.ts';
 import { defaultRetention, settingsOf } from '../buckets/bucket-settings.ts';
@@ -31,6 +31,7 @@ export interface PointCopiesDeps extends Pick<DownloadsDeps, 'accessTimes' | 'eg
 /** A version in the recovery point and its target. */
 export interface Copy {
   readonly principal: Principal;
+  readonly record: Recorder['record'];
   /** The bucket in the point. */
   readonly source: BucketRow;
   readonly entry: EntryRow;
@@ -102,11 +103,11 @@ export class PointCopies {
   }
 
   async #copy(downloads: Downloads, copy: Copy): Promise<string | undefined> {
-    const { principal, entry, bucket, how } = copy;
+    const { principal, record, entry, bucket, how } = copy;
     const { objects } = this.#deps;
     const { name } = entry;
     objects.assertMayWrite(principal, bucket, name);
-    const call = { ...BACKGROUND, principal };
+    const call = { record, principal };
     if (!('after' in how)) {
       await this.#take(downloads, copy, (row, content) => this.#publish(copy, how, { row, content }));
       return undefined;
@@ -149,7 +150,7 @@ export class PointCopies {
   }
 
   async #publish(
-    { principal, bucket }: Copy,
+    { principal, record, bucket }: Copy,
     { mayReplace }: NewVersion,
     { row, content }: { readonly row: ContentRow; readonly content: VersionContent },
   ): Promise<void> {
@@ -158,7 +159,7 @@ export class PointCopies {
     const hasLocks = settingsOf(bucket).lock !== undefined;
     const lock = hasLocks ? lockOfCopy(row, defaultRetention(bucket), lockTime()) : undefined;
     await objects.publish(
-      { ...BACKGROUND, principal },
+      { record, principal },
       {
         bucket,
         content,

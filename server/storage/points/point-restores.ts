@@ -5,7 +5,6 @@
  * says so. With all versions, the histories of names come back as they were: see point-histories.ts.
  */
 import { type Call, mayTouch, type Principal } from '../../calls/principal.ts';
-import { BACKGROUND } from '../../metadata/change.ts';
 import { formatTime } from '../../platform/clock.ts';
 import { AppError, type ErrorCode, invalidField, isAppError } from '../../platform/errors.ts';
 import { plural } from '../../platform/plural.ts';
@@ -109,7 +108,7 @@ export class PointRestores {
       if (wanted.existing === 'replace')
         throw invalidField('existing', 'must be keep, or absent, with versions');
     }
-    const run = new Run(principal, bucketName, { ...wanted, work: call.work });
+    const run = new Run(principal, bucketName, { ...wanted, work: call.work, entry: call.entry });
     return this.#turns.inPortions(principal.accountId, this.#signalOf(run), async (turn) => {
       const { point_id: pointId } = wanted;
       const isKnown = (await this.#pointsOf(principal)).some((point) => point.pointId === pointId);
@@ -122,11 +121,15 @@ export class PointRestores {
    * The bucket of another account in the point, with all versions, as a bucket of the caller with
    * the same name: for administrators. Continues an earlier call. Throws the errors of restore().
    */
-  async restoreFrom({ principal, work }: Call, bucketName: string, from: From): Promise<BucketRestore> {
+  async restoreFrom(
+    { principal, work, entry }: Call,
+    bucketName: string,
+    from: From,
+  ): Promise<BucketRestore> {
     const { pointId: point_id, accountId: owner } = from;
     // Reports once for the whole call, not for each bucket.
     const heard = work && { signal: work.signal, report: () => {} };
-    const run = new Run(principal, bucketName, { point_id, versions: true, owner, work: heard });
+    const run = new Run(principal, bucketName, { point_id, versions: true, owner, work: heard, entry });
     const signal = this.#signalOf(run);
     return this.#turns.inPortions(principal.accountId, signal, (turn) => this.#inPortions(run, turn));
   }
@@ -224,7 +227,7 @@ export class PointRestores {
         run.locks = settingsOf(like).lock !== undefined;
         for (const { what, reason, count } of leftOut) tally.leaveOut(what, reason, count);
         if (!isPreview) {
-          await this.#deps.buckets.create({ ...BACKGROUND, principal }, { name, like });
+          await run.inFirst(({ record }) => this.#deps.buckets.create({ record, principal }, { name, like }));
           run.target = await this.#deps.buckets.find(principal, name);
         }
       } else {
@@ -298,7 +301,9 @@ export class PointRestores {
       const how = wanted.versions === true ? { after, keepsAcl } : { mayReplace };
       try {
         const copied = { principal, source: source.bucket, entry, bucket, how, signal };
-        const added = isCopied(step) ? await copy(copied) : undefined;
+        const added = isCopied(step)
+          ? await run.inFirst(({ record }) => copy({ ...copied, record }))
+          : undefined;
         this.#count(run, step);
         return added ?? after;
       } catch (error) {

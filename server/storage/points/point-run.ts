@@ -1,5 +1,6 @@
 /** A running restore of objects: remaining and finished work. */
 import { type Principal, type Progress, permits, type Work } from '../../calls/principal.ts';
+import { type CallEntry, type InFirst, inFirstCommit } from '../../metadata/change.ts';
 import type { BucketRow } from '../buckets/bucket-sql.ts';
 import { formatSize } from '../listing/entries.ts';
 import type { BucketRestore, NewBucketRestore } from '../schema.ts';
@@ -9,6 +10,7 @@ interface Behind {
   /** The account that owns the bucket in the point; default: the caller's. */
   readonly owner?: number;
   readonly work?: Work | undefined;
+  readonly entry?: CallEntry | undefined;
 }
 
 /** A restore, or its preview, between portions. */
@@ -35,6 +37,8 @@ export class Run {
   /** Whether the target bucket has object lock. */
   locks = false;
   refusal: string | null = null;
+  /** Stores the entry of the call in the first commit. */
+  readonly inFirst: InFirst;
   readonly #work: Work | undefined;
   #total: Pick<Progress, 'total' | 'totalBytes'> = { total: null, totalBytes: null };
   #isLast = false;
@@ -42,9 +46,10 @@ export class Run {
   constructor(
     principal: Principal,
     bucketName: string,
-    { owner = principal.accountId, work, ...wanted }: NewBucketRestore & Behind,
+    { owner = principal.accountId, work, entry, ...wanted }: NewBucketRestore & Behind,
   ) {
     this.#work = work;
+    this.inFirst = inFirstCommit(entry);
     this.principal = principal;
     this.owner = owner;
     this.mayShare = owner === principal.accountId && permits(principal, 'storage:admin');
