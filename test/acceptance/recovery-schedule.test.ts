@@ -52,7 +52,7 @@ test('what cannot be is refused, all at once', async () => {
     'every must be one of off, hourly, daily, weekly',
     'keep.daily must be from 0 to 1000',
     'keep.yearly is not a member of this call',
-    'weekday must be one of sunday, monday, tuesday, wednesday, thursday, friday, saturday',
+    'weekday must be one of sunday, monday, tuesday, wednesday, thursday, friday, saturday; did you mean sunday?',
   ]);
   const nothing = { keep: { daily: 0, weekly: 0, monthly: 0 } };
   const refused = await lost.admin.refused(400, 'invalid_request', [SCHEDULE, patch(nothing)]);
