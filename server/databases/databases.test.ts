@@ -192,8 +192,11 @@ describe('an engine that is away', () => {
       const ann = await fixture.newCall('ann');
       const { database_id: id, connection } = await cloud.creation.create(ann, { name: 'shop' });
       cloud.scripted.isAway = true;
-      await assert.rejects(cloud.databases.rotate(ann, id), (error: AppError) => {
+      const stored: string[] = [];
+      const entry = { statements: () => [], stored: () => void stored.push('the entry') };
+      await assert.rejects(cloud.databases.rotate({ ...ann, entry }, id), (error: AppError) => {
         assert.equal(error.code, 'engine_unavailable');
+        assert.deepEqual(stored, ['the entry'], 'in the commit of the new password');
         assert.match(`${error.message} ${error.hint}`, /once the engine is available.*credentials/);
         return true;
       });

@@ -1,6 +1,6 @@
 /** Finds and changes databases for their owner. Their engines are handled in lifecycle.ts. */
 import type { Call, Principal } from '../calls/principal.ts';
-import type { Change } from '../metadata/change.ts';
+import { type Change, inFirstCommit } from '../metadata/change.ts';
 import { Listed, listRows, type Page } from '../metadata/list.ts';
 import { AppError, invalidField } from '../platform/errors.ts';
 import { writeConflict } from '../resources/row-change.ts';
@@ -69,7 +69,10 @@ export class Databases {
         reason === 'unique' ? databaseExists(wanted.name) : writeConflict('database');
       const also = (change: Change) => change.addAll(billing.renamed({ ...row, ...wanted }));
       if (isOpening(row, moved)) {
-        return this.#open(call, await lifecycle.commit(row, wanted, { refused, also }), moved);
+        const opening = await inFirstCommit(call.entry)((first) =>
+          lifecycle.commit(row, wanted, { refused, also, recorded: { call: first, response: undefined } }),
+        );
+        return this.#open(call, opening, moved);
       }
       const response = await views.present({ ...row, ...wanted, ...moved });
       const isApplied = row.applied === row.generation && wanted.size_limit_bytes === row.size_limit_bytes;
@@ -112,7 +115,10 @@ export class Databases {
         password_hash: hashPassword(password),
       };
       const response = await this.#credentialsOf(row, password);
-      const wished = await lifecycle.commit(row, next);
+      // After a kill the next run of Cloudlet sets the password in the engine.
+      const wished = await inFirstCommit(call.entry)((first) =>
+        lifecycle.commit(row, next, { recorded: { call: first, response: undefined } }),
+      );
       try {
         await lifecycle.apply(wished, { recorded: { call, response } });
       } catch (error) {

@@ -51,7 +51,7 @@ export interface CallEntry {
 export function inFirstCommit(entry: CallEntry | undefined) {
   let isStored = false;
   let running: Promise<unknown> | undefined;
-  return async <T>(work: (first: FirstRecorder) => Promise<T>): Promise<T> => {
+  return async <T>(work: (first: CallRecorder) => Promise<T>): Promise<T> => {
     while (!isStored && running !== undefined) await running.catch(() => {});
     if (isStored || entry === undefined) return work({ record: () => [] });
     let isAsked = false;
@@ -75,9 +75,9 @@ export function inFirstCommit(entry: CallEntry | undefined) {
   };
 }
 
-interface FirstRecorder extends Recorder {
-  /** For work with several commits itself. */
-  readonly entry?: CallEntry;
+/** With the entry alone, for a call with several commits. */
+export interface CallRecorder extends Recorder {
+  readonly entry?: CallEntry | undefined;
 }
 
 export type InFirst = ReturnType<typeof inFirstCommit>;

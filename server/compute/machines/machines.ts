@@ -2,7 +2,7 @@
 
 import type { AccountResources } from '../../calls/account-resources.ts';
 import { type Call, type Principal, permits } from '../../calls/principal.ts';
-import type { Changes, Recorder } from '../../metadata/change.ts';
+import type { CallRecorder, Changes } from '../../metadata/change.ts';
 import { Listed, listRows, type Page } from '../../metadata/list.ts';
 import { CommitOutcomeUnknown } from '../../metadata/metadata.ts';
 import type { Clock } from '../../platform/clock.ts';
@@ -59,7 +59,7 @@ export type Caller = Principal | 'administrator';
 export type ListedVm = Listed<VmRow, Vm>;
 
 /** The caller of an operation on a machine, and the recorder of its response. */
-export interface MachineCall extends Recorder {
+export interface MachineCall extends CallRecorder {
   readonly principal: Caller;
 }
 

@@ -56,6 +56,17 @@ test('a machine that ran before and has lost its disk is an error, until the dis
   assert.equal((await cloud.power.start(ann, vmId)).state, 'running');
 });
 
+test('a start and a stop store their entry with the wish, before the engine is asked', async () => {
+  const stored: string[] = [];
+  const call = (name: string): Call => {
+    return { ...ann, entry: { statements: () => [], stored: () => void stored.push(name) } };
+  };
+  cloud.scripted.script('start', async () => assert.deepEqual(stored, ['start']));
+  cloud.scripted.script('stop', async () => assert.deepEqual(stored, ['start', 'stop']));
+  await cloud.power.start(call('start'), vmId);
+  await cloud.power.stop(call('stop'), vmId);
+});
+
 test('start, a sign of life, stop: states, times, ingress and usage go together', async () => {
   const running = await cloud.power.start(ann, vmId);
   const t0 = fixture.clock.now();

@@ -1,7 +1,7 @@
 /** Starts and stops machines for their owners. */
 
 import type { Call } from '../../calls/principal.ts';
-import { BACKGROUND, type Recorder } from '../../metadata/change.ts';
+import { BACKGROUND, type CallRecorder, inFirstCommit } from '../../metadata/change.ts';
 import type { Reason } from '../../resources/row-change.ts';
 import type { Hypervisor } from '../hypervisor.ts';
 import { assertNotTooLarge } from '../instance-types.ts';
@@ -54,7 +54,7 @@ export class PowerControl {
   }
 
   /** Same as start(), for a caller that has checked the owner. */
-  startOwned(vmId: string, find: VmWanted['find'], call: Recorder = BACKGROUND): Promise<VmRow> {
+  startOwned(vmId: string, find: VmWanted['find'], call: CallRecorder = BACKGROUND): Promise<VmRow> {
     const { store, turns, lifecycle, runs, billing, descriptors, hypervisor } = this.#deps;
     return turns.act({ id: vmId, action: 'start', find }, async (row) => {
       if (nextState(row.state, 'start') === 'running') return row;
@@ -64,7 +64,10 @@ export class PowerControl {
       assertNotTooLarge(row.memory_mb, hypervisor.memoryForGuestsMb());
       await billing.assertCredit(row);
       descriptors.assertFree(hypervisor.capabilities.filesToStart);
-      const starting = isUnderWay ? row : await lifecycle.apply(row, { event: 'start', desired: 'running' });
+      const begin = { event: 'start', desired: 'running' } as const;
+      // After a kill the next run of Cloudlet boots the machine.
+      const inFirst = inFirstCommit(call.entry);
+      const starting = isUnderWay ? row : await inFirst((first) => lifecycle.apply(row, begin, first));
       const before = isUnderWay ? 'stopped' : row.state;
       return runs.boot(starting, { before, call, since: null });
     });

@@ -1,5 +1,5 @@
 /** One run of a guest, from start to end, in the engine and in the row. Callers hold the machine's lock. */
-import { BACKGROUND, type Recorder } from '../../metadata/change.ts';
+import { BACKGROUND, type CallRecorder, inFirstCommit, type Recorder } from '../../metadata/change.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { AppError, type ErrorCode } from '../../platform/errors.ts';
 import { type Reason, reasonOf } from '../../resources/row-change.ts';
@@ -44,7 +44,7 @@ export interface HaltOptions {
   /** Ends the grace period early. */
   readonly signal: AbortSignal;
   /** Recorder of the response once it is stopped. */
-  readonly call: Recorder;
+  readonly call: CallRecorder;
   /** Kept from the beginning of the stop, also over a crash; replaces the engine's reason. */
   readonly reason?: Reason | undefined;
 }
@@ -148,9 +148,10 @@ export class Runs {
     if (row.state === 'stopped') return row;
     if (next === 'stopped') return lifecycle.apply(row, { event: 'stop', desired: 'stopped' }, call);
     const isUnderWay = row.state === 'stopping';
+    const stop = { event: 'stop', desired: 'stopped', reason } as const;
     const stopping = isUnderWay
       ? row
-      : await lifecycle.apply(row, { event: 'stop', desired: 'stopped', reason });
+      : await inFirstCommit(call.entry)((first) => lifecycle.apply(row, stop, first));
     let method: StopMethod;
     try {
       method = await hypervisor.stop(row.vm_id, { graceMs, signal });

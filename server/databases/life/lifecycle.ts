@@ -3,8 +3,7 @@
  * `applied` is the generation last applied to the engine. Every step is idempotent, so an interrupted one is
  * repeated by supervisor.ts, at the start of Cloudlet and at intervals.
  */
-import type { Call } from '../../calls/principal.ts';
-import { BACKGROUND, type Change, type Changes, type Refusal } from '../../metadata/change.ts';
+import { BACKGROUND, type Change, type Changes, type Recorder, type Refusal } from '../../metadata/change.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { AppError } from '../../platform/errors.ts';
 import { type Announce, assertFollows, eventOf, nextRow, writeConflict } from '../../resources/row-change.ts';
@@ -31,7 +30,7 @@ interface Commit {
   /** Default: `write_conflict`. */
   readonly refused?: Refusal;
   /** The call to answer, with its response. */
-  readonly recorded?: { readonly call: Call; readonly response: unknown } | undefined;
+  readonly recorded?: { readonly call: Recorder; readonly response: unknown } | undefined;
 }
 
 export class Lifecycle {
