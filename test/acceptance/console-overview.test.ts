@@ -23,6 +23,7 @@ test('the first steps fold to a line once one is done, open again, and stay away
 }, async () => {
   const page = await fixture.signedUp('stepper', '/');
   const steps = page.getByRole('region', { name: 'First five minutes' });
+  await steps.getByText('Connect a program').waitFor();
   assert.equal(await steps.getByRole('listitem').count(), 4);
   assert.equal(await steps.getByRole('button', { name: 'Show steps' }).count(), 0);
   await (await clientOf(fixture, page)).call('/api/databases', { json: { name: 'shop' } });
