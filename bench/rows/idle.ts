@@ -5,8 +5,8 @@ import { type Measurement, type Row, type RunOptions, withCloud } from '../works
 
 const MOST_SHARE = 0.003;
 const MOST_BYTES = 110e6;
-/** Until the work after a start is done. */
-const QUIET_MS = 15_000;
+/** Until the work after a start is done; its garbage is collected last, after 30 s. */
+const QUIET_MS = 40_000;
 
 function idle(options: RunOptions): Promise<Row[]> {
   return withCloud(options, async ({ process }) => {
