@@ -61,13 +61,16 @@ const ATTRIBUTES = [
   'my $realTime = pack "L2 Q l L Q3", 48, 2, 1, 0, $priority, 0, 0, 0;',
   'syscall($call, $thread, $realTime, 0) if $priority > 0 }',
 ].join(' ');
-/** Sets the time slice of threads (ids with commas; 0: itself), if possible, and runs a command. */
-const SLICES = [
-  'my ($call, $slice, $threads) = splice @ARGV, 0, 3;',
-  'for my $thread (split /,/, $threads) {',
+/** Gives `$thread` (0: itself) the slice and leaves its nice value, if possible. */
+const GIVE_SLICE = [
   'my $attributes = pack "L2 Q l L Q3", 48, 0, 0, getpriority(0, $thread), 0, $slice, 0, 0;',
-  'syscall($call + 0, $thread + 0, $attributes, 0) }',
-  'if (@ARGV) { exec { $ARGV[0] } @ARGV or die "$ARGV[0]: $!\\n" }',
+  'syscall($call + 0, $thread, $attributes, 0)',
+].join(' ');
+/** Sets its own time slice and runs a command. */
+const QUICK = [
+  'my ($call, $slice, $thread) = (splice(@ARGV, 0, 2), 0);',
+  `${GIVE_SLICE};`,
+  'exec { $ARGV[0] } @ARGV or die "$ARGV[0]: $!\\n"',
 ].join(' ');
 /**
  * Reads lines of thread ids, a slice, and the 32-bit words of a set of processors, and gives each thread
@@ -80,8 +83,7 @@ const MOVES = [
   'my $processors = pack "L*", split /,/, $words;',
   'for my $thread (map { $_ + 0 } split /,/, $threads) {',
   'syscall($affinity, $thread, length $processors, $processors);',
-  'my $attributes = pack "L2 Q l L Q3", 48, 0, 0, getpriority(0, $thread), 0, $slice, 0, 0;',
-  'syscall($call, $thread, $attributes, 0) } }',
+  `${GIVE_SLICE} } }`,
 ].join(' ');
 const WORD_BITS = 32;
 const ASK_MS = 10_000;
@@ -173,9 +175,11 @@ function startMover(): Writable | null {
     mover = null;
   };
   child.once('error', isOver).once('exit', isOver).unref();
-  child.stdin.on('error', () => {});
-  if (child.stdin instanceof Socket) child.stdin.unref();
-  return child.stdin;
+  // Absent where no file can be opened, contrary to its type.
+  const stdin: Writable | undefined = child.stdin;
+  stdin?.on('error', () => {});
+  if (stdin instanceof Socket) stdin.unref();
+  return stdin ?? null;
 }
 
 /** A list such as `0-3,6` as words of bits, lowest first. */
@@ -196,15 +200,9 @@ export function wordsOf(list: string): number[] {
  * sleeping they run before busy ones. Empty without Linux or perl.
  */
 export function quickWords(): string[] {
-  const command = sliceCommand(SLICE_NS, ['0']);
-  return command === null ? [] : [...command];
-}
-
-function sliceCommand(sliceNs: number, threads: readonly string[]): [string, ...string[]] | null {
   const call = SET_ATTRIBUTES[process.arch];
   const perl = findHostProgram('perl');
-  if (call === undefined || perl === null) return null;
-  return [perl, '-e', SLICES, '--', String(call), String(sliceNs), threads.join(',')];
+  return call === undefined || perl === null ? [] : [perl, '-e', QUICK, '--', String(call), String(SLICE_NS)];
 }
 
 /** Arguments before a command that must not run on that processor, from its first instruction on. */
