@@ -40,13 +40,15 @@ export class Seals {
   async seal({ all = false } = {}): Promise<void> {
     const { changes, store, clock } = this.#deps;
     while (!this.#isStopped) {
+      // Read before the rows: a range that another process seals in between then has the same number, and
+      // the later one is refused. Read after them, the number would be free, and late rows sealed unread.
+      const before = await store.lastSeal();
       const rows = await store.unsealed(RANGE_ROWS);
       const [first] = rows;
       const last = rows.at(-1);
       if (first === undefined || last === undefined) return;
       const isDue = rows.length === RANGE_ROWS || rows.some(({ at }) => clock.now() - at >= RANGE_MS);
       if (!isDue && !all) return;
-      const before = await store.lastSeal();
       const times = rows.map(({ at }) => Number(at));
       const range = { id: Number(before?.id ?? 0) + 1, rows: rows.length, ...digestOf(rows) };
       const seal: SealRow = {
