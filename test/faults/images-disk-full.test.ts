@@ -95,7 +95,7 @@ test('a disk that fills while one is fetched ends it; the cloud goes on, and so 
   const { image_id: id } = await fetchImage(admin);
   await fetched(admin, id, 1);
   const filler = join(disk.mountPoint, 'filler');
-  execFileSync('fallocate', ['--length', String(free() - 40 * MIB), filler], { stdio: 'pipe' });
+  execFileSync('fallocate', ['--length', String(free() - 16 * MIB), filler], { stdio: 'pipe' });
   goOn();
   await assertOutOfSpace(id);
   rmSync(filler);
