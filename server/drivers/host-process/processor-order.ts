@@ -44,10 +44,14 @@ const USUAL_SLICE = 0;
 /** Numbers of the calls sched_setattr and sched_setaffinity. */
 const SET_ATTRIBUTES: Readonly<Record<string, number>> = { x64: 314, arm64: 274 };
 const SET_AFFINITY: Readonly<Record<string, number>> = { x64: 203, arm64: 122 };
-/** SCHED_RR's priorities; 0: the usual policy. Ours come before those of the garbage collector's threads. */
-const REAL_TIME = { ours: 2, collectors: 1 };
+/**
+ * SCHED_RR's priorities; 0: the usual policy. The same for the garbage collector's threads, for which the
+ * main thread waits without sleeping: below it, they would never run where two clouds keep both processors
+ * of a host busy so.
+ */
+const REAL_TIME = { ours: 2, collectors: 2 };
 const USUAL = { ours: 0, collectors: 0 };
-/** V8's threads: the main thread waits for them when it collects garbage. */
+/** V8's threads. */
 const COLLECTORS = 'node-V8Worker';
 /**
  * Fills the kernel's struct sched_attr: usual policy, then SCHED_RR where a priority is asked for and
