@@ -49,3 +49,15 @@ test('a file that is not read on is ended, whether its rest was begun or not', a
   for await (const _ of (await begin(left.pieces, fourBytes)).whole) break;
   assert.equal(left.state.isEnded, true);
 });
+
+test('a beginning that comes in tiny pieces is looked at only once it has grown', async () => {
+  const { pieces } = fileOf(...Array.from({ length: 4096 }, () => 'x'));
+  let looks = 0;
+  const isEnough = ({ length }: Buffer) => {
+    looks++;
+    return length >= 4000;
+  };
+  const { head, whole } = await begin(pieces, isEnough);
+  assert.ok(head.length >= 4000 && looks < 100, `${head.length} ${looks}`);
+  assert.equal(Buffer.concat(await Array.fromAsync(whole)).length, 4096);
+});

@@ -50,19 +50,29 @@ interface Begun<T extends Uint8Array> {
   close(): Promise<unknown>;
 }
 
+/** How much a beginning grows before it is looked at again: pieces may be tiny. */
+const GROWTH = 1.125;
+
 /** Reads the first piece, and further ones until they are enough, or the file is over. */
 export async function begin<T extends Uint8Array>(
   pieces: AsyncIterable<T>,
   isEnough: (head: Buffer, isOver: boolean) => boolean,
 ): Promise<Begun<T>> {
   const source = pieces[Symbol.asyncIterator]();
+  const read: T[] = [];
+  let length = 0;
   let head: Buffer = Buffer.alloc(0);
-  let isOver = false;
-  do {
+  for (let isOver = false; !isOver; ) {
     const { value, done } = await source.next();
     isOver = done === true;
-    if (value !== undefined) head = Buffer.concat([head, value]);
-  } while (!isEnough(head, isOver) && !isOver);
+    if (value !== undefined) {
+      read.push(value);
+      length += value.length;
+    }
+    if (!isOver && length < head.length * GROWTH) continue;
+    head = Buffer.concat([head, ...read.splice(0)]);
+    if (isEnough(head, isOver)) break;
+  }
   return { head, whole: joined<T | Buffer>([head], source), close: async () => source.return?.() };
 }
 

@@ -2,7 +2,9 @@
 export class ExactReader {
   readonly #source: AsyncGenerator<Uint8Array>;
   readonly #damaged: () => Error;
-  #rest: Buffer = Buffer.alloc(0);
+  /** Pieces that were read, joined only when bytes of several are needed at once: they may be tiny. */
+  readonly #read: Buffer[] = [];
+  #length = 0;
 
   /** `damaged`: the error for an early end. */
   constructor(source: AsyncGenerator<Uint8Array>, damaged: () => Error) {
@@ -12,27 +14,37 @@ export class ExactReader {
 
   /** The next bytes as they arrive; null: the end. */
   async piece(): Promise<Buffer | null> {
-    if (this.#rest.length === 0 && !(await this.#more())) return null;
-    const piece = this.#rest;
-    this.#rest = Buffer.alloc(0);
+    if (this.#length === 0 && !(await this.#more())) return null;
+    const piece = this.#read.shift() as Buffer;
+    this.#length -= piece.length;
     return piece;
   }
 
   putBack(bytes: Buffer): void {
-    this.#rest = Buffer.concat([bytes, this.#rest]);
+    if (bytes.length === 0) return;
+    this.#read.unshift(bytes);
+    this.#length += bytes.length;
   }
 
   /** `mayEnd`: fewer bytes at the end. */
   async take(length: number, { mayEnd = false } = {}): Promise<Buffer> {
     const bytes = await this.peek(length);
     if (bytes.length < length && !mayEnd) throw this.#damaged();
-    this.#rest = this.#rest.subarray(bytes.length);
+    const [first] = this.#read.splice(0, 1);
+    if (first !== undefined) {
+      this.#length -= first.length;
+      this.putBack(first.subarray(bytes.length));
+    }
     return bytes;
   }
 
   async peek(length: number): Promise<Buffer> {
-    while (this.#rest.length < length && (await this.#more()));
-    return this.#rest.subarray(0, length);
+    while (this.#length < length && (await this.#more()));
+    const [first] = this.#read;
+    if (first === undefined || first.length >= length) return (first ?? Buffer.alloc(0)).subarray(0, length);
+    const all = Buffer.concat(this.#read);
+    this.#read.splice(0, this.#read.length, all);
+    return all.subarray(0, length);
   }
 
   async *through(length: number): AsyncGenerator<Buffer> {
@@ -51,9 +63,14 @@ export class ExactReader {
   }
 
   async #more(): Promise<boolean> {
-    const { value, done } = await this.#source.next();
-    if (done) return false;
-    this.#rest = Buffer.concat([this.#rest, value]);
-    return true;
+    for (;;) {
+      const { value, done } = await this.#source.next();
+      if (done) return false;
+      if (value.length === 0) continue;
+      const { buffer, byteOffset, byteLength } = value;
+      this.#read.push(Buffer.from(buffer, byteOffset, byteLength));
+      this.#length += byteLength;
+      return true;
+    }
   }
 }

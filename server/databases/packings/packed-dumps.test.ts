@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { describe, test } from 'node:test';
-import { gzipSync, zstdCompressSync } from 'node:zlib';
+import { constants, createZstdCompress, gzipSync, zstdCompressSync } from 'node:zlib';
 import { notInstalled } from '../../../scripts/installed.ts';
 import { LoadFailed } from '../engine.ts';
 import { unpacked } from './packed-dumps.ts';
@@ -107,4 +107,21 @@ describe('packed with bzip2', { skip: notInstalled('bzip2') }, () => {
 
 test('a host without xz says so, and what to do', async () => {
   await assert.rejects(xzUnpacker(null), /no program for that: unpack it first \(`unxz FILE`\)/);
+});
+
+test('a file of zstd that claims much memory is refused, with what to do; those of usual levels are not', async () => {
+  const packed = (params: Readonly<Record<number, number>>) => {
+    // Its size is not known before, so the file names the memory.
+    const stream = createZstdCompress({ params });
+    stream.end(PLAIN);
+    return all(stream);
+  };
+  const { ZSTD_c_compressionLevel: level, ZSTD_c_windowLog: windowLog } = constants;
+  const large = await packed({ [windowLog]: 27 });
+  await assert.rejects(all(unpacked(pieces(large))), (error: Error) => {
+    assert.ok(error instanceof LoadFailed && /`unzstd FILE`/.test(error.message), error.message);
+    return true;
+  });
+  for (const each of [1, 19])
+    assert.ok((await all(unpacked(pieces(await packed({ [level]: each }))))).equals(PLAIN));
 });

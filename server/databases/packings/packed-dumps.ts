@@ -1,6 +1,6 @@
 /** Unpacks dumps that were compressed as a whole, recognized by their first bytes. */
 import type { Duplex, Readable } from 'node:stream';
-import { createGunzip, createZstdDecompress } from 'node:zlib';
+import { constants, createGunzip, createZstdDecompress } from 'node:zlib';
 import { LoadFailed } from '../engine.ts';
 import { begin } from '../file-start.ts';
 import { bzip2Unpacker, xzUnpacker } from './program-unpackers.ts';
@@ -18,12 +18,20 @@ interface Packing {
   readonly command: string;
 }
 
+/**
+ * Memory of a decoder, which an upload in progress holds: enough for all levels of zstd up to 19. Without a
+ * limit it is 128 MiB, which a few bytes can claim.
+ */
+const ZSTD_WINDOW_LOG = 23;
+const TOO_LARGE_WINDOW = /too much memory/i;
+const openZstd = () => createZstdDecompress({ params: { [constants.ZSTD_d_windowLogMax]: ZSTD_WINDOW_LOG } });
+
 const PACKINGS: readonly Packing[] = [
   { name: 'gzip', magic: Buffer.from([0x1f, 0x8b]), unpack: createGunzip, command: 'gunzip FILE' },
   {
     name: 'zstd',
     magic: Buffer.from([0x28, 0xb5, 0x2f, 0xfd]),
-    unpack: createZstdDecompress,
+    unpack: openZstd,
     command: 'unzstd FILE',
   },
   {
@@ -105,13 +113,20 @@ async function* through(
   try {
     yield* unpacker as Readable;
   } catch (error) {
-    throw (
-      failure ?? new LoadFailed(`The file is damaged or cut off: ${name} cannot unpack it (${said(error)})`)
-    );
+    throw failure ?? new LoadFailed(unpackingFailed(name, said(error)));
   } finally {
     unpacker.destroy();
     await feeding;
   }
+}
+
+function unpackingFailed(name: string, reason: string): string {
+  if (!TOO_LARGE_WINDOW.test(reason))
+    return `The file is damaged or cut off: ${name} cannot unpack it (${reason})`;
+  return (
+    `The file needs more memory to unpack than there is here, as with \`zstd --long\` or \`zstd --ultra\`: unpack ` +
+    'it first (`unzstd FILE`), or pack it with a level up to 19'
+  );
 }
 
 /** Resolves when it accepts more data, or is closed. */

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
+import { LoadFailed } from '../../../databases/engine.ts';
 import { DumpParts } from './dump-parts.ts';
 import { type ExtraDump, joinedDump } from './dump-streams.ts';
 
@@ -106,4 +107,15 @@ test('no text of a database passes for a mark', async () => {
   assert.ok(first?.[1].includes('evil'));
   assert.ok(second?.[1].includes('evil'));
   assert.deepEqual(more, []);
+});
+
+test('a line after a mark that has no end is not kept', async () => {
+  const key = 'k'.repeat(32);
+  let read = 0;
+  const endless = async function* () {
+    yield Buffer.from(`-- Cloudlet dump ${key}\nSELECT 1;\n-- ${key} `);
+    for (; read < 1000; read++) yield Buffer.alloc(4096, 'x');
+  };
+  await assert.rejects(apart(Readable.from(endless())), LoadFailed);
+  assert.ok(read < 100, `${read}`);
 });

@@ -1,8 +1,11 @@
 /** Splits dumps of several databases, as joined by joinedDump() (dump-streams.ts). */
 import { Readable } from 'node:stream';
+import { LoadFailed } from '../../../databases/engine.ts';
 
 const HEAD = /^-- Cloudlet dump ([A-Za-z0-9]{32})\n/;
 const HEAD_BYTES = 64;
+/** Longer than the line of any mark: the file is of a user. */
+const MOST_LINE = 4096;
 
 /** The parts of a dump, in order. A dump of one database has a single part. */
 export class DumpParts {
@@ -94,10 +97,12 @@ export class DumpParts {
     }
   }
 
-  /** The rest of a mark's line. */
+  /** The rest of a mark's line. Throws LoadFailed if it is too long. */
   async #line(): Promise<string> {
     let at = this.#rest.indexOf(0x0a);
-    while (at < 0 && (await this.#more())) at = this.#rest.indexOf(0x0a);
+    while (at < 0 && this.#rest.length <= MOST_LINE && (await this.#more())) at = this.#rest.indexOf(0x0a);
+    if (at < 0 && this.#rest.length > MOST_LINE)
+      throw new LoadFailed('The dump is damaged: a line that begins a further database has no end');
     const end = at < 0 ? this.#rest.length : at;
     const line = this.#rest.subarray(0, end).toString();
     this.#rest = this.#rest.subarray(Math.min(this.#rest.length, end + 1));

@@ -4,6 +4,7 @@
  */
 import type { LeftOut } from '../../../../databases/left-out.ts';
 import type { LenientLoad } from './foreign-lines.ts';
+import { copied, KnownNames } from './known-names.ts';
 import { closing, elementsOf, masked, plainName, type UsedNames, usedNames } from './sql-parts.ts';
 
 export interface LineAt {
@@ -17,7 +18,7 @@ export interface LineAt {
   readonly delimiter: string;
 }
 
-interface View extends UsedNames {
+interface View {
   readonly name: string;
   /** The beginning of the statement. */
   readonly text: string;
@@ -43,6 +44,12 @@ export const MYSQL_FUNCTIONS: readonly string[] = [
 /** A longer statement is passed on as it is. */
 const MOST_CHARACTERS = 262_144;
 const MOST_SHOWN = 300;
+/** Names of tables that views use, of which as many are remembered: a user chooses them. */
+const MOST_USES = 100_000;
+/** Expressions of a column that are left out; a dump has few. */
+const MOST_CUTS = 20;
+/** Expressions of a column that are looked into. */
+const MOST_EXPRESSIONS = 200;
 const OPEN = '^\\s*(?:/\\*M?!\\d* ?)?';
 const VIEW = new RegExp(
   `${OPEN}CREATE\\s+(?:OR\\s+REPLACE\\s+)?(?:ALGORITHM\\s*=|SQL\\s+SECURITY\\s|VIEW\\s)`,
@@ -67,20 +74,31 @@ const COMMON = /^information_schema$/i;
 const CHECK = /(?:\bCONSTRAINT\s+\S+\s+)?\bCHECK\s*\(/gi;
 const GENERATED = /(?:\bGENERATED\s+ALWAYS\s+)?\bAS\s*\(/gi;
 const DEFAULT = /\bDEFAULT\s*\(/gi;
+const OF_GENERATED = /^(?:\s+(?:VIRTUAL|STORED|PERSISTENT|NOT\s+NULL|NULL))*/i;
 const IS_CHECK = /^\s*(?:CONSTRAINT\s+\S+\s+)?CHECK\s*\(/i;
 const IS_INDEX = /^\s*(?:CONSTRAINT\s+\S+\s+)?(?:UNIQUE|FULLTEXT|SPATIAL|KEY|INDEX|PRIMARY)\b/i;
+
+interface Cutting {
+  readonly line: number;
+  readonly reason: (call: string) => string;
+  readonly isGenerated?: boolean;
+}
 
 export class AbsentParts {
   readonly #leftOut: LeftOut;
   readonly #databases: ReadonlySet<string>;
   /** Calls of functions that the server does not have; null: it has all. */
   readonly #calls: RegExp | null;
-  readonly #own = new Set<string>();
+  readonly #own = new KnownNames();
   /** Functions that the dump makes, in lower case. */
-  readonly #made = new Set<string>();
-  readonly #views: View[] = [];
+  readonly #made = new KnownNames();
+  /** Views that were made, by name. */
+  readonly #views = new Map<string, View>();
+  /** Views by the tables that they use. */
+  readonly #usersOf = new Map<string, View[]>();
+  #uses = 0;
   /** Names of views that are left out. */
-  readonly #gone = new Set<string>();
+  readonly #gone = new KnownNames();
   #held: string[] | null = null;
   #heldCharacters = 0;
   #heldLine = 0;
@@ -135,30 +153,47 @@ export class AbsentParts {
       name: plainName(found[2] as string),
       text: text.slice(0, MOST_SHOWN),
       line: this.#heldLine,
-      ...usedNames(text.slice(found.index + found[0].length)),
     };
-    const reason = this.#whyNot(view, text);
+    const used = usedNames(text.slice(found.index + found[0].length));
+    const reason = this.#whyNot(used, text);
     if (reason === null) {
       this.#gone.delete(view.name);
-      this.#views.push(view);
+      this.#remember(view, used);
       return text;
     }
     this.#leave(view, reason);
-    return this.#withoutUsers(delimiter) + text.replace(/[^\n]+/g, '');
+    return this.#withoutUsers(view.name, delimiter) + text.replace(/[^\n]+/g, '');
   }
 
-  /** Statements that remove the views that were made from a stand-in of one that is left out by now. */
-  #withoutUsers(delimiter: string): string {
-    let removed = '';
-    for (;;) {
-      const view = this.#views.find(({ name, tables }) => !this.#gone.has(name) && this.#goneOf(tables));
-      if (view === undefined) return removed;
-      this.#leave(view, needs(this.#goneOf(view.tables) as string));
-      removed += `DROP VIEW IF EXISTS \`${view.name.replaceAll('`', '``')}\`${delimiter} `;
+  #remember({ name, text, line }: View, { tables }: UsedNames): void {
+    if (this.#uses + tables.size >= MOST_USES) return;
+    const view = { name: copied(name), text: copied(text), line };
+    this.#uses += 1 + tables.size;
+    this.#views.set(view.name, view);
+    for (const table of tables) {
+      const users = this.#usersOf.get(table) ?? [];
+      if (users.push(view) === 1) this.#usersOf.set(copied(table), users);
     }
   }
 
-  #whyNot({ databases, tables }: View, text: string): string | null {
+  /** Statements that remove the views that were made from a stand-in of one that is left out by now. */
+  #withoutUsers(left: string, delimiter: string): string {
+    let removed = '';
+    const names = [left];
+    for (const gone of names) {
+      const users = this.#usersOf.get(gone) ?? [];
+      this.#usersOf.delete(gone);
+      for (const view of users) {
+        if (this.#gone.has(view.name) || this.#views.get(view.name) !== view) continue;
+        this.#leave(view, needs(gone));
+        names.push(view.name);
+        removed += `DROP VIEW IF EXISTS \`${view.name.replaceAll('`', '``')}\`${delimiter} `;
+      }
+    }
+    return removed;
+  }
+
+  #whyNot({ databases, tables }: UsedNames, text: string): string | null {
     for (const name of databases)
       if (!this.#own.has(name) && !COMMON.test(name) && !this.#databases.has(shown(name)))
         return `the database ${shown(name)} is not in the file`;
@@ -187,8 +222,12 @@ export class AbsentParts {
     if (close < 0) return text;
     let made = text.slice(0, open + 1);
     let isEmpty = true;
+    let [line, counted] = [this.#heldLine, 0];
     for (const [start, end] of elementsOf(bare, open + 1, close)) {
-      const element = this.#element(text.slice(start, end), this.#lineOf(bare, start));
+      const begins = start + (/^\s*/.exec(bare.slice(start, end))?.[0].length ?? 0);
+      line += linesIn(bare, counted, begins);
+      counted = begins;
+      const element = this.#element(text.slice(start, end), line);
       // The lines of the file stay as they are.
       if (element.trim() !== '' && !isEmpty) made += ',';
       if (element.trim() !== '') isEmpty = false;
@@ -222,39 +261,38 @@ export class AbsentParts {
   }
 
   /** Without the expressions that begin so and call an absent function. */
-  #cut(
-    text: string,
-    begins: RegExp,
-    {
-      line,
-      reason,
-      isGenerated = false,
-    }: {
-      readonly line: number;
-      readonly reason: (call: string) => string;
-      readonly isGenerated?: boolean;
-    },
-  ): string {
-    const bare = masked(text);
-    for (const found of bare.matchAll(begins)) {
-      const close = closing(bare, found.index + found[0].length - 1);
-      const call = this.#calls?.exec(bare.slice(found.index, close + 1))?.[1];
-      if (close < 0 || call === undefined) continue;
-      const rest = isGenerated
-        ? (/^(?:\s+(?:VIRTUAL|STORED|PERSISTENT|NOT\s+NULL|NULL))*/i.exec(bare.slice(close + 1))?.[0] ?? '')
-        : '';
-      const end = close + 1 + rest.length;
-      this.#leftOut.add({ line, text: shown(text.slice(found.index, end)), reason: reason(call) });
-      const kept = text.slice(0, found.index) + text.slice(found.index, end).replace(/[^\n]+/g, '');
-      return this.#cut(kept + text.slice(end), begins, { line, reason, isGenerated });
+  #cut(text: string, begins: RegExp, { line, reason, isGenerated = false }: Cutting): string {
+    let kept = text;
+    for (let count = 0; count < MOST_CUTS; count++) {
+      const found = this.#calling(kept, begins, isGenerated);
+      if (found === null) return kept;
+      const { from, to, call } = found;
+      this.#leftOut.add({ line, text: shown(kept.slice(from, to)), reason: reason(call) });
+      kept = kept.slice(0, from) + kept.slice(from, to).replace(/[^\n]+/g, '') + kept.slice(to);
     }
-    return text;
+    return kept;
   }
 
-  #lineOf(bare: string, start: number): number {
-    const before = bare.slice(0, start) + (/^\s*/.exec(bare.slice(start))?.[0] ?? '');
-    return this.#heldLine + before.split('\n').length - 1;
+  /** The first expression that begins so and calls an absent function; null: none of the first ones. */
+  #calling(text: string, begins: RegExp, isGenerated: boolean) {
+    const bare = masked(text);
+    let count = 0;
+    for (const { 0: word, index: from } of bare.matchAll(begins)) {
+      if (++count > MOST_EXPRESSIONS) return null;
+      const close = closing(bare, from + word.length - 1);
+      const call = this.#calls?.exec(bare.slice(from, close + 1))?.[1];
+      if (close < 0 || call === undefined) continue;
+      const rest = isGenerated ? (OF_GENERATED.exec(bare.slice(close + 1))?.[0] ?? '') : '';
+      return { from, to: close + 1 + rest.length, call };
+    }
+    return null;
   }
+}
+
+function linesIn(text: string, from: number, to: number): number {
+  let count = 0;
+  for (let at = text.indexOf('\n', from); at >= 0 && at < to; at = text.indexOf('\n', at + 1)) count++;
+  return count;
 }
 
 const needs = (view: string) => `it needs the view ${shown(view)}, which is left out`;

@@ -45,7 +45,10 @@ export interface DumpLinesOptions {
 export class DumpLines extends Transform {
   readonly #from: string;
   readonly #isLoad: boolean;
-  #rest = Buffer.alloc(0);
+  #rest: Buffer = Buffer.alloc(0);
+  /** Further pieces of a line without its end, joined later: they may be tiny. */
+  #more: Buffer[] = [];
+  #moreBytes = 0;
   /** Within a line that is too long to be inspected. */
   #isPassing = false;
   #ending = '';
@@ -85,7 +88,13 @@ export class DumpLines extends Transform {
   }
 
   #take(chunk: Buffer): void {
-    let all = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk]);
+    const bytes = this.#rest.length + this.#moreBytes + chunk.length;
+    if (!this.#isPassing && bytes <= MAX_LINE && !chunk.includes(0x0a)) {
+      this.#more.push(Buffer.from(chunk));
+      this.#moreBytes += chunk.length;
+      return;
+    }
+    let all = this.#joined(chunk);
     for (let end = all.indexOf(0x0a); end >= 0; end = all.indexOf(0x0a)) {
       this.#line(all.subarray(0, end + 1));
       all = all.subarray(end + 1);
@@ -98,8 +107,17 @@ export class DumpLines extends Transform {
     this.#rest = Buffer.from(all);
   }
 
+  /** All bytes of the line so far. */
+  #joined(last: Buffer): Buffer {
+    const pieces = [this.#rest, ...this.#more, last].filter(({ length }) => length > 0);
+    this.#more = [];
+    this.#moreBytes = 0;
+    return pieces.length === 1 ? (pieces[0] as Buffer) : Buffer.concat(pieces);
+  }
+
   override _flush(done: TransformCallback): void {
     try {
+      this.#rest = this.#joined(Buffer.alloc(0));
       if (this.#rest.length > 0) this.#line(this.#rest);
       else if (this.#isPassing) this.#note(true);
     } catch (error) {

@@ -6,6 +6,8 @@
 import { LoadFailed } from '../../../../databases/engine.ts';
 import { isMessage, MESSAGE_REASON } from '../../../../databases/file-start.ts';
 import type { LeftOut } from '../../../../databases/left-out.ts';
+import { KnownNames } from './known-names.ts';
+import { QUOTED_TEXT, STRING } from './sql-parts.ts';
 import { TableLines } from './table-lines.ts';
 
 export interface LenientLoad {
@@ -71,7 +73,7 @@ const MADE = new RegExp(
 );
 /** The beginning of a statement with rows, up to the name of its table. */
 const INTO = /^((?:INSERT|REPLACE|UPDATE|DELETE)(?: \w+)*? (?:INTO |FROM )?)(`(?:[^`]|``)+`)\.(?=`)/i;
-const STRINGS = /('(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*")/;
+const STRINGS = new RegExp(`(${STRING.source})`);
 /** Statements whose lines are data. */
 const DATA = /^(?:INSERT|REPLACE|UPDATE|DELETE|--|#)/i;
 const COLLATION = /\b([a-z0-9]+)(_[a-z0-9_]*?)?_(0900|uca1400)(_nopad)?_(ai_ci|as_ci|as_cs|bin)(?:_ks)?\b/g;
@@ -79,28 +81,28 @@ const COLLATION = /\b([a-z0-9]+)(_[a-z0-9_]*?)?_(0900|uca1400)(_nopad)?_(ai_ci|a
 const CHARACTERS = /\b(CHARACTER SET |CHARSET=|COLLATE[ =])gb18030(?:_(\w+))?/g;
 const GB18030 = 'gb18030_chinese_ci';
 /** Restores a session setting, as at the end of a dump. */
-const RESTORED = new RegExp(`${OPEN}SET (?:SESSION |@@(?:SESSION\\.)?)?\\w+ *= *@(\\w+) *(?:\\*/)? *;$`, 'i');
+const RESTORED = new RegExp(`${OPEN}SET (?:SESSION |@@(?:SESSION\\.)?)?\\w+ *= *@(\\w+)(?: *\\*/)? *;$`, 'i');
 const SETS_VARIABLE = /@(\w+) *:?=/g;
 /** A mode of MySQL 8 alone, in a line that sets sql_mode. */
 const MODE = /,TIME_TRUNCATE_FRACTIONAL\b|\bTIME_TRUNCATE_FRACTIONAL,?/;
 const SETS_MODE = new RegExp(`${OPEN}SET .*\\bsql_mode\\b`, 'i');
 const NAMES_COLLATION = /\bCOLLATE[ =]+$/i;
-const NEWER = /\/\*!8\d{4} (.*?) ?\*\//g;
+/** Up to the end of the line if it has no end there. */
+const NEWER = /\/\*!8\d{4} (.*?)(?: ?\*\/|[\r\n]|$)/g;
 /** Lines without any of these stay unchanged. */
 const ASKED =
   /_(?:0900|uca1400)_|\/\*!8|GENERATED|INVISIBLE|gb18030|uuid|regexp_like|\bENGINE\b|\) TYPE=|timestamp\(|as json\)|any_value|\bvector\(/i;
 /** A table option at the end of a statement, or on its own line. */
 const ENGINE = /^((?:[^(]*\))? ?ENGINE ?=? ?)([A-Za-z]\w*)(?=[\s;,)]|$)/;
 /** The engine of a partition. */
-const OF_PARTITION = /^(\s*\(?\s*(?:SUB)?PARTITION .*? ENGINE ?= ?)([A-Za-z]\w*)(?=[\s,)]|$)/;
+const OF_PARTITION = /^(\s*(?:\(\s*)?(?:SUB)?PARTITION .*? ENGINE ?= ?)([A-Za-z]\w*)(?=[\s,)]|$)/;
 /** How MySQL 4 named the engine of a table, and gave the width of a time. */
 const TYPE = /^(\) )TYPE(?==[A-Za-z])/;
 const WIDE_TIME = /^(\s*(?:\0\d+\0|\w+) timestamp)\((?:[7-9]|1\d)\)/i;
-const GENERATED = /(\bGENERATED ALWAYS AS \(.*\) (?:VIRTUAL|STORED)) NOT NULL/;
+const GENERATED = /(\bGENERATED ALWAYS AS \((?:(?!\bGENERATED ALWAYS AS ).)*\) (?:VIRTUAL|STORED)) NOT NULL/;
 /** An unused index in the form of MySQL Workbench. */
 const INDEX = /^(\s*(?:UNIQUE |FULLTEXT |SPATIAL )?(?:KEY|INDEX) .*\)) INVISIBLE(?=\s*[,)]|\s*$)/;
-/** Quoted text of any kind, which must not be altered. */
-const QUOTED = /('(?:[^'\\]|\\.|'')*'|`(?:[^`]|``)*`|"(?:[^"\\]|\\.|"")*")/;
+const QUOTED = new RegExp(`(${QUOTED_TEXT.source})`);
 /** Languages of MySQL's collations, with MariaDB's names. */
 const LANGUAGES: Readonly<Record<string, string>> = {
   cs: 'czech',
@@ -131,7 +133,7 @@ export class ForeignLines {
   readonly #collations: ReadonlySet<string>;
   readonly #hasUuidVersions: boolean;
   readonly #enforcedEngine: string | null;
-  readonly #told = new Set<string>();
+  readonly #told = new KnownNames();
   readonly #tables: TableLines;
   #used: string | null = null;
   /** The database that the dump makes, quoted, which may stand before each name. */
@@ -140,7 +142,7 @@ export class ForeignLines {
   /** After USE of the database of phpMyAdmin. */
   #isAway = false;
   /** Variables that the text has set so far. */
-  readonly #set = new Set<string>();
+  readonly #set = new KnownNames();
 
   constructor({ leftOut, collations, hasUuidVersions, enforcedEngine }: LenientLoad) {
     this.#enforcedEngine = enforcedEngine;
@@ -223,7 +225,9 @@ export class ForeignLines {
         .replaceAll(CHARACTERS, (all, before: string, how?: string) =>
           this.#characters(all, { before, how, line }),
         )
-        .replaceAll(NEWER, (whole, content: string) => this.#newer(whole, content, { text, line }))
+        .replaceAll(NEWER, (whole, content: string) =>
+          whole.endsWith('*/') ? this.#newer(whole, content, { text, line }) : whole,
+        )
         .replace(ENGINE, (all, before: string, name: string) => this.#engine(all, { before, name, line }))
         .replace(OF_PARTITION, (all, before: string, name: string) =>
           this.#engine(all, { before, name, line }),

@@ -1,8 +1,13 @@
 /** Parts of one SQL statement of MySQL, by its names and parentheses. */
 
-const QUOTED = /'(?:[^'\\]|\\[\s\S]|'')*'|"(?:[^"\\]|\\[\s\S]|"")*"|`(?:[^`]|``)*`|(?:--\s|#)[^\n]*/g;
-const TOKEN =
-  /'(?:[^'\\]|\\[\s\S]|'')*'|"(?:[^"\\]|\\[\s\S]|"")*"|(?:--\s|#)[^\n]*|`(?:[^`]|``)*`|[\w$\x80-\xff]+|[(),.]/g;
+/** Text in quotes. Without its last quote it reaches to the end: a search from each would be quadratic. */
+export const STRING = /'(?:[^'\\]|\\[\s\S]?|'')*(?:'|$)|"(?:[^"\\]|\\[\s\S]?|"")*(?:"|$)/;
+const QUOTED_NAME = /`(?:[^`]|``)*(?:`|$)/;
+/** Quoted text of any kind, which must not be altered. */
+export const QUOTED_TEXT = new RegExp(`${STRING.source}|${QUOTED_NAME.source}`);
+const COMMENT = /(?:--\s|#)[^\n]*/;
+const QUOTED = new RegExp(`${QUOTED_TEXT.source}|${COMMENT.source}`, 'g');
+const TOKEN = new RegExp(`${QUOTED.source}|[\\w$\\x80-\\xff]+|[(),.]`, 'g');
 /** Calls whose arguments may have a FROM of their own. */
 const WITH_FROM = /^(?:extract|trim|substr|substring|mid)$/i;
 const JOINS = /^(?:from|join|straight_join)$/i;

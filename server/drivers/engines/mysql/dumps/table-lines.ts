@@ -3,6 +3,8 @@
  * those that MariaDB does not support. A comma is placed before the next element, because that may
  * be left out.
  */
+import { STRING } from './sql-parts.ts';
+
 /** MariaDB's own program writes neither; `--compact` leaves out the first. */
 const HEADER = /^(?:-- MySQL dump |\/\*!50503 SET )/;
 const MARIADB = /^-- MariaDB dump /;
@@ -15,22 +17,23 @@ const NAME = '`(?:[^`]|``)*`';
 const OF_EXPRESSION = new RegExp(`^ {2}(?:UNIQUE )?KEY ${NAME} \\((?:${NAME}(?:\\(\\d+\\))?(?: DESC)?,)*\\(`);
 /** Table options that MariaDB does not support, and why. */
 const OPTIONS: readonly (readonly [RegExp, string])[] = [
-  [/(?<!\/\*!\d{5}) ENCRYPTION='\w'/, 'the host encrypts its disk, not single tables'],
-  [/ `?(?:ENCRYPTED|ENCRYPTION_KEY_ID)`?='?\w+'?/i, 'the host encrypts its disk, not single tables'],
-  [/ `compression`='\w+'/i, 'it is an option of another storage engine'],
-  [/ (?:PAGE_CHECKSUM|TRANSACTIONAL)=\d/, 'it is an option of another storage engine'],
-  [/ ROW_FORMAT=(?:FIXED|PAGE|TOKUDB_\w+)/, 'it is a format of another storage engine'],
-  [/ COMPRESSION='\w*'/, 'MariaDB compresses tables in another way'],
-  [/ SECONDARY_ENGINE=\w+/, 'MariaDB has no secondary engines'],
-  [/(?<!\/\*!\d{5}) AUTOEXTEND_SIZE=\w+/, 'the server decides how files of tables grow'],
+  [/(?<!\/\*!\d{5}) ENCRYPTION='\w'/g, 'the host encrypts its disk, not single tables'],
+  [/ `?(?:ENCRYPTED|ENCRYPTION_KEY_ID)`?='?\w+'?/gi, 'the host encrypts its disk, not single tables'],
+  [/ `compression`='\w+'/gi, 'it is an option of another storage engine'],
+  [/ (?:PAGE_CHECKSUM|TRANSACTIONAL)=\d/g, 'it is an option of another storage engine'],
+  [/ ROW_FORMAT=(?:FIXED|PAGE|TOKUDB_\w+)/g, 'it is a format of another storage engine'],
+  [/ COMPRESSION='\w*'/g, 'MariaDB compresses tables in another way'],
+  [/ SECONDARY_ENGINE=\w+/g, 'MariaDB has no secondary engines'],
+  [/(?<!\/\*!\d{5}) AUTOEXTEND_SIZE=\w+/g, 'the server decides how files of tables grow'],
 ];
+const COMMENT = new RegExp(` COMMENT=(?:${STRING.source})`);
 const PARSER = / \/\*!50100 WITH PARSER `\w+` \*\/ ?/;
 
 const UNCHECKED = new RegExp(`^ {2}CONSTRAINT ${NAME} CHECK .*/\\*!80016 NOT ENFORCED \\*/$`);
 
 /** In dumps of these programs only names of other databases stand before a point. */
 const FAR_KEY = new RegExp(`^ {2}CONSTRAINT ${NAME} FOREIGN KEY .* REFERENCES (${NAME})\\.${NAME} `);
-const NO_SCHEMAS = /^ {2}CONSTRAINT .* CHECK .*\bjson_schema_valid\(/i;
+const NO_SCHEMAS = /^ {2}CONSTRAINT (?:(?! CHECK ).)* CHECK .*\bjson_schema_valid\(/i;
 
 function whyNot(element: string, isMysql: boolean): string | null {
   const [, other] = FAR_KEY.exec(element) ?? [];
@@ -87,14 +90,14 @@ export class TableLines {
   #closed(text: string, tell: Tell): string {
     this.#isWithin = false;
     if (!text.startsWith(')')) return text;
-    let kept = text;
-    for (const [option, reason] of OPTIONS)
-      for (;;) {
-        const [found] = option.exec(kept.replace(/ COMMENT='.*$/, '')) ?? [];
-        if (found === undefined) break;
-        tell(found.trim(), reason);
-        kept = kept.replace(found, '');
-      }
-    return kept;
+    const without = (options: string) =>
+      OPTIONS.reduce((kept, [option, reason]) => {
+        return kept.replaceAll(option, (found) => {
+          tell(found.trim(), reason);
+          return '';
+        });
+      }, options);
+    const { 0: comment = '', index = text.length } = COMMENT.exec(text) ?? {};
+    return without(text.slice(0, index)) + comment + without(text.slice(index + comment.length));
   }
 }

@@ -61,14 +61,23 @@ const instead = (near: string | undefined) =>
 /** Names of one locale differ by case and dashes: `de_DE.utf8`, `de_DE.UTF-8`. */
 const folded = (name: string) => name.toLowerCase().replaceAll('-', '');
 
+/** Names by their folded form. Made once: a dump may name thousands of others. */
+const foldedNames = new WeakMap<ReadonlySet<string>, ReadonlyMap<string, readonly string[]>>();
+
+function alike(locale: string, collations: ReadonlySet<string>): readonly string[] {
+  const known = foldedNames.get(collations) ?? Map.groupBy(collations, folded);
+  foldedNames.set(collations, known);
+  return known.get(folded(locale)) ?? [];
+}
+
 function isKnown(locale: string, collations: ReadonlySet<string>): boolean {
-  return collations.has(locale) || [...collations].some((name) => folded(name) === folded(locale));
+  return collations.has(locale) || alike(locale, collations).length > 0;
 }
 
 function nearest(locale: string, collations: ReadonlySet<string>): string | undefined {
   const [, language = '', country = ''] = NAME.exec(locale) ?? [];
   const names = [
-    ...[...collations].filter((name) => folded(name) === folded(locale)),
+    ...alike(locale, collations),
     `${language.toLowerCase()}-${country.toUpperCase()}-x-icu`,
     `${language.toLowerCase()}-x-icu`,
   ];

@@ -5,7 +5,7 @@
  */
 import type { Refused } from './refused-statements.ts';
 import type { ServerFacts } from './server-facts-store.ts';
-import { mentionsOf, pattern, plainName, qualifiedName, withoutTexts } from './sql-names.ts';
+import { mentionsOf, pattern, plainName, qualifiedName, remember, withoutTexts } from './sql-names.ts';
 
 const SCHEMA = pattern('^CREATE SCHEMA (?:IF NOT EXISTS )?(?!AUTHORIZATION )(ID)');
 const EXTENSION = pattern('^CREATE EXTENSION (?:IF NOT EXISTS )?ID (?:WITH )?SCHEMA (ID)');
@@ -59,13 +59,14 @@ export class AbsentSchemas {
   noteMade(text: string): void {
     if (/^DO\b/i.test(text)) this.#isUnsure = true;
     const schema = SCHEMA.exec(text)?.[1];
-    if (schema !== undefined) this.#schemas.add(plainName(schema));
+    if (schema !== undefined) remember(this.#schemas, plainName(schema));
     const table = TABLE.test(text) ? MADE.exec(text)?.[2] : undefined;
-    if (table !== undefined) this.#tables.add(plainName(table));
+    if (table !== undefined) remember(this.#tables, plainName(table));
     const made = FUNCTION.exec(text)?.[1];
-    if (made !== undefined) this.#functions.add(lastPart(qualifiedName(made)));
+    if (made !== undefined) remember(this.#functions, lastPart(qualifiedName(made)));
     if (this.#ofExtensions === null && !/\bSEQUENCE\b/i.test(text)) return;
-    for (const [, name = ''] of text.matchAll(SEQUENCE)) this.#sequences.add(lastPart(qualifiedName(name)));
+    for (const [, name = ''] of text.matchAll(SEQUENCE))
+      remember(this.#sequences, lastPart(qualifiedName(name)));
   }
 
   /** Call for each statement that is left out. */
@@ -73,7 +74,7 @@ export class AbsentSchemas {
     if (!ANY_EXTENSION.test(text)) return;
     this.#ofExtensions ??= new Set();
     const schema = EXTENSION.exec(text)?.[1];
-    if (schema !== undefined) this.#ofExtensions.add(plainName(schema));
+    if (schema !== undefined) remember(this.#ofExtensions, plainName(schema));
   }
 
   /** Whether tables of the dump may belong to an extension that was left out. */
@@ -118,7 +119,7 @@ export class AbsentSchemas {
   #placed(text: string): Refused | null {
     const schema = EXTENSION.exec(text)?.[1] ?? MADE.exec(text)?.[1];
     if (schema === undefined || this.#has(schema)) return null;
-    this.#schemas.add(plainName(schema));
+    remember(this.#schemas, plainName(schema));
     const { instead = text } = this.#defaults(text) ?? {};
     return {
       instead: `CREATE SCHEMA ${schema}; ${instead}`,

@@ -4,7 +4,7 @@
  * still refused by the server, with its reason: its rows must not get lost.
  */
 import type { Refused } from './refused-statements.ts';
-import { mentionsOf, pattern, qualifiedName, withoutTexts } from './sql-names.ts';
+import { mentionsOf, pattern, qualifiedName, remember, withoutTexts } from './sql-names.ts';
 
 const MADE = pattern(
   '^CREATE(?: OR REPLACE)? (?:FOREIGN TABLE|FUNCTION|PROCEDURE|AGGREGATE|TYPE|DOMAIN|(?:MATERIALIZED |RECURSIVE )?VIEW|' +
@@ -36,7 +36,7 @@ const MOST_NESTED = 8;
 const BASE_TYPE = pattern('^CREATE TYPE (?:ID\\.)?ID(?: \\([\\s\\S]*\\bINPUT =[\\s\\S]*)?\\s*;?$');
 const LEAKPROOF = pattern('^(CREATE(?: OR REPLACE)? FUNCTION\\s(?:(?! AS )[\\s\\S])*?) LEAKPROOF(?=\\s)');
 const CAST = pattern(
-  '^(?:CREATE|COMMENT ON) CAST \\(([^()]+?)(?:\\([\\d,\\s]*\\))? AS ([^()]+?)(?:\\([\\d,\\s]*\\))?\\)',
+  '^(?:CREATE|COMMENT ON) CAST \\(((?:(?! AS )[^()])+)(?:\\([\\d,\\s]*\\))? AS ([^()]+?)(?:\\([\\d,\\s]*\\))?\\)',
 );
 const BINARY = pattern(' WITHOUT FUNCTION\\b');
 const CATALOG = pattern('^(?:UPDATE|DELETE FROM) (?:ONLY )?pg_catalog\\.');
@@ -57,17 +57,17 @@ export class AbsentThings {
     if (table !== undefined) this.#noteConstraints(qualifiedName(table), text, instead);
     if (instead !== '') return;
     const name = MADE.exec(text)?.[1];
-    if (name !== undefined) this.#names.add(qualifiedName(name));
+    if (name !== undefined) remember(this.#names, qualifiedName(name));
     const part = /^CREATE/i.test(text) ? partOf(text) : undefined;
-    if (part !== undefined) this.#names.add(part);
+    if (part !== undefined) remember(this.#names, part);
     const [, index, schema = ''] = INDEX.exec(text) ?? [];
-    if (index !== undefined) this.#names.add(qualifiedName(`${schema}${index}`));
+    if (index !== undefined) remember(this.#names, qualifiedName(`${schema}${index}`));
   }
 
   #noteConstraints(table: string, text: string, instead: string): void {
     const kept = withoutTexts(instead);
     for (const [clause, name = ''] of withoutTexts(text).matchAll(new RegExp(CONSTRAINT.source, 'gi')))
-      if (!kept.includes(clause)) this.#names.add(partName('constraint', name, table));
+      if (!kept.includes(clause)) remember(this.#names, partName('constraint', name, table));
   }
 
   /** Call for each statement that runs: a function of that name can have other arguments. */

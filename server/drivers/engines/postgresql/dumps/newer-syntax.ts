@@ -12,12 +12,14 @@ const TABLE = pattern('^CREATE (?:UNLOGGED )?TABLE (?:IF NOT EXISTS )?((?:ID\\.)
 const NOT_NULL = pattern('^\\s*(?:CONSTRAINT ID )?NOT NULL (ID)(?: NO INHERIT)?,?$');
 const UUID = pattern('^(\\s*ID .*? DEFAULT )(?:pg_catalog\\.)?uuidv7\\(\\)(.*)$');
 const ALONE = / NOT NULL NO INHERIT(,?)$/;
-const VIRTUAL = pattern('( GENERATED ALWAYS AS \\(.*\\))( VIRTUAL)?((?: CONSTRAINT ID)? NOT NULL)?(,?)$');
+const VIRTUAL = pattern(
+  '( GENERATED ALWAYS AS \\((?:(?! GENERATED ALWAYS ).)*\\))( VIRTUAL)?((?: CONSTRAINT ID)? NOT NULL)?(,?)$',
+);
 const UNCHECKED = pattern('^\\s*CONSTRAINT ID (?:CHECK|FOREIGN KEY) .* NOT ENFORCED,?$');
 const ADDED = pattern('^ALTER TABLE (?:ONLY )?((?:ID\\.)?ID) ADD (?:CONSTRAINT ID )?');
 const ADDED_NOT_NULL = pattern('^NOT NULL (ID)(?: NO INHERIT)?( NOT VALID)?\\s*;?$');
 const ADDED_UNCHECKED = /\sNOT\s+ENFORCED\s*;?$/i;
-const COLLATION = pattern('^(CREATE COLLATION [\\s\\S]*?)\\(([\\s\\S]*)\\)\\s*;?$');
+const COLLATION = pattern('^(CREATE COLLATION [^(]*)\\(([\\s\\S]*)\\)\\s*;?$');
 const MAINTAINS = /^(?:GRANT|REVOKE)\s[^']*?\bMAINTAIN\b[^']*?\sON\s/i;
 
 const NO_VIRTUAL = 'generated columns are stored';

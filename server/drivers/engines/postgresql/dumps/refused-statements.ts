@@ -8,7 +8,7 @@ import { AbsentSchemas } from './absent-schemas.ts';
 import { AbsentThings, neededExtension, ofAdministrators } from './absent-things.ts';
 import { olderForm } from './newer-syntax.ts';
 import type { ServerFacts } from './server-facts-store.ts';
-import { ID, namesIn, pattern, plainName } from './sql-names.ts';
+import { ID, namesIn, pattern, plainName, remember } from './sql-names.ts';
 
 export interface Refused {
   readonly reason: string;
@@ -172,7 +172,7 @@ export class RefusedStatements {
       case 'revoke':
         return this.#rights(text);
       case 'do':
-        for (const [, name = ''] of text.matchAll(MADE_ROLE)) this.#roles.add(plainName(name));
+        for (const [, name = ''] of text.matchAll(MADE_ROLE)) remember(this.#roles, plainName(name));
         return null;
       case 'load':
       case 'checkpoint':
@@ -309,7 +309,7 @@ export class RefusedStatements {
     }
     if (installed.has(name)) return condition === undefined ? because(`${name} is already installed`) : null;
     if (!extensions.has(name)) return because(`the extension ${name} is not available here`);
-    this.#created.add(name);
+    remember(this.#created, name);
     return null;
   }
 

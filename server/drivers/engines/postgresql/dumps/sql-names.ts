@@ -19,11 +19,24 @@ export function plainName(name: string): string {
   return name.startsWith('"') ? name.slice(1, -1).replaceAll('""', '"') : name.toLowerCase();
 }
 
+/** Names that a load remembers of each kind; a user chooses them. */
+const MOST_NAMES = 100_000;
+
+/** Adds the name if there are not too many. A part of a statement would keep all of it in memory. */
+export function remember(names: Set<string>, name: string): void {
+  if (names.size < MOST_NAMES) names.add(Buffer.from(name).toString());
+}
+
 export function namesIn(list: string): string[] {
   return [...list.matchAll(EACH)].map(([, name = '']) => name);
 }
 
-const STRINGS = /'(?:[^']|'')*'|(\$(?:[A-Za-z_]\w*)?\$)[\s\S]*?\1|"(?:[^"]|"")*"/g;
+/**
+ * Texts and quoted names. A dollar within a word begins none. One without its end reaches to the end of the
+ * statement: a search from each beginning would be quadratic.
+ */
+const STRINGS =
+  /'(?:[^']|'')*(?:'|$)|(?<![\w$\x80-\uffff])(\$(?:[A-Za-z_]\w*)?\$)[\s\S]*?(?:\1|$)|"(?:[^"]|"")*(?:"|$)/g;
 const QUALIFIED = pattern(`(?:ID\\.)*ID`);
 
 /** The statement with all its texts empty; quoted names stay. */
