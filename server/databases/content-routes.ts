@@ -144,7 +144,7 @@ function dumpRoutes({ dumps }: DatabaseContentRoutesDeps): Route[] {
       acceptsTicket: true,
       produces: 'bytes',
       responses: { 200: Type.String({ format: 'binary' }) },
-      errors: ['database_not_found', 'database_not_ready', 'overloaded', ...ENGINE_FAILURES],
+      errors: ['database_not_found', 'database_not_ready', 'overloaded', 'out_of_space', ...ENGINE_FAILURES],
       handler: (input) => send(dumps, input),
     }),
     defineRoute({

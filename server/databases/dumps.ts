@@ -8,6 +8,7 @@ import { type Dump, LoadFailed } from './engine.ts';
 import type { Engines } from './engines.ts';
 import { LeftOut } from './left-out.ts';
 import type { DataFaults } from './life/data-faults.ts';
+import type { DumpCopies } from './life/dump-copies.ts';
 import type { Egress } from './life/egress.ts';
 import type { Lifecycle } from './life/lifecycle.ts';
 import type { OwnedDatabases } from './life/owned-databases.ts';
@@ -25,6 +26,7 @@ export interface DumpsDeps {
   readonly turns: DatabaseTurns;
   readonly views: DatabaseViews;
   readonly egress: Pick<Egress, 'counted'>;
+  readonly copies: DumpCopies;
   /** undefined: damage is not tracked. */
   readonly faults?: Pick<DataFaults, 'noteReplaced'> | undefined;
   /** Throws `out_of_space` when that many more bytes cannot be stored. */
@@ -68,7 +70,8 @@ export class Dumps {
 
   /**
    * Resolves when the dump was sent completely. Throws `database_not_ready`, `invalid_request` for a format
-   * that the engine does not have, and `overloaded` while other dumps of the account are not read.
+   * that the engine does not have, `overloaded` while other dumps of the account are not read, and
+   * `out_of_space` beyond the account's share of the disk.
    */
   async dump(principal: Principal, databaseId: string, wanted: Wanted): Promise<void> {
     const late = new AbortController();
@@ -82,7 +85,7 @@ export class Dumps {
   }
 
   async #dump(principal: Principal, databaseId: string, { format, signal, send }: Wanted): Promise<void> {
-    const { owned, engines, lifecycle, turns, egress } = this.#deps;
+    const { owned, engines, lifecycle, turns, egress, copies } = this.#deps;
     const row = await owned.findLive(principal, databaseId);
     assertReadable(row);
     const counted: NamedDump['counted'] = (pieces) => egress.counted(databaseId, pieces);
@@ -93,7 +96,8 @@ export class Dumps {
     }
     const work = async (either: AbortSignal) => {
       const dump = await engine.dump(lifecycle.inEngine(row), wanted, { signal: either });
-      await send({ ...dump, counted, fileName: `${row.name}.${dump.extension}` });
+      const named = { ...dump, counted, fileName: `${row.name}.${dump.extension}` };
+      await copies.during(row.account_id, dump, () => send(named));
     };
     await turns.during([databaseId], work, signal);
   }

@@ -15,6 +15,7 @@ import { isAppError } from '../platform/errors.ts';
 import type { KeptDumps } from './creation/database-deleter.ts';
 import type { DatabaseViews } from './database-view.ts';
 import { type Engines, usualFormat } from './engines.ts';
+import type { DumpCopies } from './life/dump-copies.ts';
 import type { Egress } from './life/egress.ts';
 import type { Lifecycle } from './life/lifecycle.ts';
 import type { DatabaseTurns } from './life/states.ts';
@@ -31,6 +32,7 @@ export interface ExportedDatabasesDeps {
   readonly views: Pick<DatabaseViews, 'present'>;
   readonly kept: Pick<KeptDumps, 'read'>;
   readonly egress: Pick<Egress, 'counted'>;
+  readonly copies: DumpCopies;
 }
 
 const PAGE = 500;
@@ -108,11 +110,11 @@ export class ExportedDatabases implements ExportSource {
     write: (pieces: AsyncIterable<Uint8Array>) => Promise<void>,
     signal: AbortSignal,
   ): Promise<void> {
-    const { engines, lifecycle, turns } = this.#deps;
+    const { engines, lifecycle, turns, copies } = this.#deps;
     const engine = engines.get(row.engine);
     const work = async (either: AbortSignal) => {
       const dump = await engine.dump(lifecycle.inEngine(row), usualFormat(engine), { signal: either });
-      await pipeline(dump.stream, write, { signal: either });
+      await copies.during(row.account_id, dump, () => pipeline(dump.stream, write, { signal: either }));
     };
     await turns.during([row.database_id], work, signal);
   }

@@ -26,6 +26,7 @@ import { ExportedDatabases } from './exported-databases.ts';
 import { Imports } from './imports/imports.ts';
 import { databaseStops } from './life/account-stops.ts';
 import type { DataFaults } from './life/data-faults.ts';
+import { DumpCopies } from './life/dump-copies.ts';
 import type { DatabaseBilling, Egress } from './life/egress.ts';
 import { type DatabaseEventType, Lifecycle } from './life/lifecycle.ts';
 import { Metrics, meterDatabases } from './life/metrics.ts';
@@ -87,7 +88,7 @@ export interface DatabasesDeps {
   readonly isHere?: boolean | undefined;
   readonly sweepGuard: SweepGuard;
   /** undefined: accounts have no shares of the disk. */
-  readonly diskShares?: Pick<DiskShares, 'count' | 'over'> | undefined;
+  readonly diskShares?: Pick<DiskShares, 'count' | 'over' | 'assertMayGrow'> | undefined;
   readonly onError: (databaseId: string, what: string, error: unknown) => void;
 }
 
@@ -123,7 +124,8 @@ export function assembleDatabases({ engines: list, abouts, sealer, ...given }: D
   const plans = new Plans({ ...parts, queries });
   const saved = new SavedSql(metadata);
   const savedQueries = new SavedQueries({ ...parts, saved });
-  const dumps = new Dumps(parts);
+  const copying = { ...parts, copies: countedCopies(given.diskShares) };
+  const dumps = new Dumps(copying);
   const routes = {
     databases,
     creation,
@@ -144,7 +146,6 @@ export function assembleDatabases({ engines: list, abouts, sealer, ...given }: D
   };
   const logins = new Logins({ store, lifecycle, engines });
   const pointSource = databaseSource(parts);
-  const { kept } = given;
   return {
     store,
     owned,
@@ -158,13 +159,19 @@ export function assembleDatabases({ engines: list, abouts, sealer, ...given }: D
     supervisor,
     accountStops,
     sampler,
-    kept,
+    kept: given.kept,
     refill,
     pointSource,
     resources: creation.resources,
-    exported: new ExportedDatabases({ ...parts, saved }),
+    exported: new ExportedDatabases({ ...copying, saved }),
     routes,
   };
+}
+
+function countedCopies(shares: DatabasesDeps['diskShares']): DumpCopies {
+  const copies = new DumpCopies(shares);
+  shares?.count(() => copies.heldBytes());
+  return copies;
 }
 
 const CHECK_MS = 15_000;

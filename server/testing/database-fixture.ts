@@ -35,7 +35,7 @@ export interface DatabaseFixtureOptions {
   readonly keepMs?: number;
   readonly keptBytes?: number;
   readonly tellMs?: number;
-  readonly diskShares?: Pick<DiskShares, 'count' | 'over'>;
+  readonly diskShares?: Pick<DiskShares, 'count' | 'over' | 'assertMayGrow'>;
 }
 
 export type DatabaseFixture = Awaited<ReturnType<typeof openDatabaseFixture>>;

@@ -231,6 +231,7 @@ test('one within its size limit, but not by much, is writable again once its acc
       return over;
     },
     count: () => {},
+    assertMayGrow: async () => {},
   };
   const cloud = await fixture.open({ diskShares });
   const ada = await fixture.newCall('ada');
