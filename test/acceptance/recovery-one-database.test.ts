@@ -48,6 +48,25 @@ for (const engine of ['sqlite', 'postgresql', 'mysql']) {
   });
 }
 
+test('a database of mysql with a broken view, and one that calls a function, is in a point', async (t) => {
+  const { user } = lost;
+  const { body } = await user.call(DATABASES, { json: { name: 'views', engine: 'mysql' } });
+  if (body.code === 'engine_unavailable') return t.skip(body.detail);
+  const path = `${DATABASES}/${body.database_id}`;
+  await run(user, path, 'CREATE TABLE gone (a int)');
+  await run(user, path, 'CREATE FUNCTION five() RETURNS int RETURN 5');
+  await run(user, path, 'CREATE VIEW broken AS SELECT a FROM gone');
+  await run(user, path, 'CREATE VIEW calls AS SELECT five() AS n');
+  await run(user, path, 'DROP TABLE gone');
+  const { point_id: pointId } = await lost.point();
+  const back = await restored(path, pointId, 'views-back');
+  assert.deepEqual(await rowsOf(user, back, 'SELECT n FROM calls'), [[5]]);
+  assert.deepEqual(await rowsOf(user, back, 'SHOW TABLES'), [['calls']]);
+  await user.expect(200, path, DELETE);
+  await user.expect(200, `${path}/undelete`, { json: {} });
+  assert.deepEqual(await rowsOf(user, path, 'SELECT n FROM calls'), [[5]]);
+});
+
 test('a deleted database is there as long as it can be undeleted', async () => {
   const { user } = lost;
   const path = await newDatabase(user, 'CREATE TABLE t (x)', 'INSERT INTO t VALUES (7)');

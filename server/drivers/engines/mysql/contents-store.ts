@@ -1,4 +1,8 @@
-/** Statements about the content and size of databases. */
+/**
+ * Statements about the content and size of databases. The administrator never asks for more about a view than
+ * its name and type: the server would open it, and could run a function of the tenant with our rights.
+ */
+import type { Connection as Driver, RowDataPacket } from 'mysql2';
 import { type Admin, id, rowsOf } from './admin-store.ts';
 import type { Users } from './mysql-store.ts';
 
@@ -7,31 +11,38 @@ function foreign(name: unknown): string {
   return `\`${String(name).replaceAll('`', '``')}\``;
 }
 
-/** Bytes of its files, by the server's own figures. */
-export async function fileBytes(admin: Admin, database: string): Promise<number> {
-  // Opens all tables: the server has no figures for a table that was not opened yet.
-  const [others] = await rowsOf(
-    admin,
-    `SELECT SUM(IF(ENGINE = 'InnoDB', 0, DATA_LENGTH + INDEX_LENGTH)) AS bytes
-     FROM information_schema.TABLES WHERE TABLE_SCHEMA = ?`,
-    [database],
-  );
+/** Bytes of the files of InnoDB, by the server's own figures, for tables that were opened before. */
+export async function innodbBytes(admin: Admin, database: string): Promise<number> {
   const [files] = await rowsOf(
     admin,
     `SELECT SUM(bytes) AS bytes FROM (${admin.dialect.files}) f WHERE LEFT(name, ?) = ?`,
     [database.length + 1, `${database}/`],
   );
-  return Number(others?.bytes ?? 0) + Number(files?.bytes ?? 0);
+  return Number(files?.bytes ?? 0);
 }
 
-/** Unused bytes within its files. */
-export async function freeBytes(admin: Admin, database: string): Promise<number> {
-  const [row] = await rowsOf(
-    admin,
-    'SELECT SUM(DATA_FREE) AS bytes FROM information_schema.TABLES WHERE TABLE_SCHEMA = ?',
-    [database],
+export interface TableBytes {
+  /** Bytes of tables of other engines than InnoDB. */
+  readonly others: number;
+  /** Unused bytes within the files. */
+  readonly free: number;
+}
+
+/**
+ * Opens the tables, on a connection of a user who can call no function of the tenant: a view that took the
+ * place of a table may do so when it is opened.
+ */
+export async function bytesOf(
+  driver: Driver,
+  { database, tables }: { readonly database: string; readonly tables: readonly string[] },
+): Promise<TableBytes> {
+  if (tables.length === 0) return { others: 0, free: 0 };
+  const [rows] = await driver.promise().query<RowDataPacket[]>(
+    `SELECT SUM(IF(ENGINE = 'InnoDB', 0, DATA_LENGTH + INDEX_LENGTH)) AS others, SUM(DATA_FREE) AS free
+     FROM information_schema.TABLES WHERE TABLE_SCHEMA = ? AND TABLE_NAME IN (?)`,
+    [database, tables],
   );
-  return Number(row?.bytes ?? 0);
+  return { others: Number(rows[0]?.['others'] ?? 0), free: Number(rows[0]?.['free'] ?? 0) };
 }
 
 /**
@@ -47,15 +58,6 @@ export async function giveRoutines(admin: Admin, { database, user, writer }: Use
   ]);
 }
 
-export async function viewsOf(admin: Admin, database: string): Promise<string[]> {
-  const rows = await rowsOf(
-    admin,
-    'SELECT TABLE_NAME AS name FROM information_schema.VIEWS WHERE TABLE_SCHEMA = ? ORDER BY TABLE_NAME',
-    [database],
-  );
-  return rows.map(({ name }) => String(name));
-}
-
 /** Removes views, routines and triggers, which cannot be moved; tables remain. */
 export async function dropPrograms(admin: Admin, database: string): Promise<void> {
   const of = id(database);
@@ -64,10 +66,21 @@ export async function dropPrograms(admin: Admin, database: string): Promise<void
     `SELECT ROUTINE_TYPE AS type, ROUTINE_NAME AS name FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = ?
      UNION ALL SELECT 'TRIGGER', TRIGGER_NAME FROM information_schema.TRIGGERS WHERE TRIGGER_SCHEMA = ?
      UNION ALL SELECT 'EVENT', EVENT_NAME FROM information_schema.EVENTS WHERE EVENT_SCHEMA = ?
-     UNION ALL SELECT 'VIEW', TABLE_NAME FROM information_schema.VIEWS WHERE TABLE_SCHEMA = ?`,
+     UNION ALL SELECT 'VIEW', TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = ? AND TABLE_TYPE = 'VIEW'`,
     [database, database, database, database],
   );
-  for (const { type, name } of routines) await admin.query(`DROP ${type} IF EXISTS ${of}.${foreign(name)}`);
+  for (const { type, name } of routines) {
+    const drop = `DROP ${type} IF EXISTS ${of}.${foreign(name)}`;
+    if (!String(type).startsWith('PACKAGE')) await admin.query(drop);
+    else await inModeOfOracle(admin, drop);
+  }
+}
+
+/** MariaDB has packages in that mode only. */
+async function inModeOfOracle(admin: Admin, statement: string): Promise<void> {
+  await admin.query("SET SESSION sql_mode = 'ORACLE'");
+  await admin.query(statement);
+  await admin.query('SET SESSION sql_mode = DEFAULT');
 }
 
 /** Whether the database has no table, view, routine or event. */
@@ -80,6 +93,24 @@ export async function isEmpty(admin: Admin, database: string): Promise<boolean> 
     [database, database, database],
   );
   return rows.length === 0;
+}
+
+export interface Names {
+  readonly tables: readonly string[];
+  readonly views: readonly string[];
+}
+
+/** Names of its tables, with sequences, and of its views. */
+export async function namesOf(admin: Admin, database: string): Promise<Names> {
+  const rows = await rowsOf(
+    admin,
+    `SELECT TABLE_NAME AS name, TABLE_TYPE = 'VIEW' AS isview FROM information_schema.TABLES
+     WHERE TABLE_SCHEMA = ? ORDER BY TABLE_NAME`,
+    [database],
+  );
+  const named = (isView: boolean) =>
+    rows.filter(({ isview }) => (Number(isview) === 1) === isView).map(({ name }) => String(name));
+  return { tables: named(false), views: named(true) };
 }
 
 /** Names of its tables, without views. */
@@ -115,6 +146,27 @@ export async function swapTables(
   await admin.query('SET foreign_key_checks = 0');
   if (moves.length > 0) await admin.query(`RENAME TABLE ${moves.join(', ')}`);
   await admin.query('SET foreign_key_checks = 1');
+}
+
+/** Defaults of moved tables name the database of a sequence, which was `fresh`. Idempotent. */
+export async function mendDefaults(
+  admin: Admin,
+  { name, fresh }: { readonly name: string; readonly fresh: string },
+): Promise<void> {
+  const tables = await tablesOf(admin, name);
+  if (tables.length === 0) return;
+  const rows = await rowsOf(
+    admin,
+    `SELECT TABLE_NAME AS tab, COLUMN_NAME AS col, COLUMN_DEFAULT AS def FROM information_schema.COLUMNS
+     WHERE TABLE_SCHEMA = ? AND TABLE_NAME IN (?) AND LOCATE(?, COLUMN_DEFAULT) > 0`,
+    [name, tables, `${id(fresh)}.`],
+  );
+  for (const { tab, col, def } of rows) {
+    const mended = String(def).replaceAll(`${id(fresh)}.`, `${id(name)}.`);
+    await admin.query(
+      `ALTER TABLE ${id(name)}.${foreign(tab)} ALTER COLUMN ${foreign(col)} SET DEFAULT (${mended})`,
+    );
+  }
 }
 
 /** Rows of each table of a database. */

@@ -71,8 +71,7 @@ export class MysqlEngine extends SqlEngine<Admin, MysqlLinks> {
       links,
       clients,
       up: () => server.up(),
-      // On the operator's server, only the administrator can read a whole database with its routines.
-      dumper: () => external ?? { user: store.DUMPER, password: links.passwordOf(store.DUMPER) },
+      isGuest,
       fileBytes: (admin, database) => this.#fileBytes(admin, database),
       folder: join(folder, 'loads'),
       alarms,
@@ -131,7 +130,7 @@ export class MysqlEngine extends SqlEngine<Admin, MysqlLinks> {
     return this.asAdmin(async (admin) => {
       const bytes = await this.#fileBytes(admin, database);
       // Files never shrink: deleted rows leave free space within them.
-      const free = bytes > sizeLimitBytes ? await contents.freeBytes(admin, database) : 0;
+      const free = bytes > sizeLimitBytes ? (await this.#tableBytes(admin, database)).free : 0;
       const use = await sessions.useOf(admin, [user, writer, reader]);
       return { sizeBytes: Math.max(0, bytes - free), ...use };
     });
@@ -208,9 +207,19 @@ export class MysqlEngine extends SqlEngine<Admin, MysqlLinks> {
   }
 
   /** The actual size of the files on our server, regardless of MariaDB's figures. */
-  #fileBytes(admin: Admin, database: string): Promise<number> {
-    if (this.#isGuest) return contents.fileBytes(admin, database);
-    return bytesIn(databaseFolder(this.server.folders, database));
+  async #fileBytes(admin: Admin, database: string): Promise<number> {
+    if (!this.#isGuest) return bytesIn(databaseFolder(this.server.folders, database));
+    // The server has no figures for a table that was not opened yet.
+    const { others } = await this.#tableBytes(admin, database);
+    return others + (await contents.innodbBytes(admin, database));
+  }
+
+  async #tableBytes(admin: Admin, database: string): Promise<contents.TableBytes> {
+    const tables = await contents.tablesOf(admin, database);
+    // A database that is being loaded has one user.
+    const user = database.startsWith('t_') ? database : store.usersOf(database).reader;
+    const who = { user, database: 'information_schema' };
+    return this.links.asOurs(who, (driver) => contents.bytesOf(driver, { database, tables }));
   }
 
   /** Recreates, empty, databases that their tenants dropped. */

@@ -19,6 +19,7 @@ import { administratorPassword, setOurPassword } from './mysql-store.ts';
 const CONNECT_MS = 10_000;
 const COMING = ['ECONNREFUSED', 'ENOENT'];
 const MAX_KEPT = 2;
+const WRONG_PASSWORD = 'ER_ACCESS_DENIED_ERROR';
 
 export interface MysqlLinksDeps extends LinksDeps {
   readonly dialect: () => Dialect;
@@ -79,6 +80,17 @@ export class MysqlLinks implements SqlLinks {
       return await work(driver);
     } finally {
       driver.destroy();
+    }
+  }
+
+  /** as() for a user of ours whose password its tenant may have changed. `work` may run twice. */
+  async asOurs<T>(who: Omit<RoleLogin, 'password'>, work: (driver: Driver) => Promise<T>): Promise<T> {
+    try {
+      return await this.as(who, work);
+    } catch (error) {
+      if ((error as { code?: unknown }).code !== WRONG_PASSWORD) throw error;
+      await this.putBackPassword(who.user);
+      return this.as(who, work);
     }
   }
 

@@ -26,11 +26,13 @@ export interface Users {
   readonly writer: string;
   /** Role for the tenant's reading statements. */
   readonly reader: string;
+  /** On the operator's server: for dumps, may only read and call no function. */
+  readonly dumper: string;
 }
 
 export function usersOf(database: string): Users {
   const rest = database.replace(/^d_/, '');
-  return { database, user: `u_${rest}`, writer: `w_${rest}`, reader: `r_${rest}` };
+  return { database, user: `u_${rest}`, writer: `w_${rest}`, reader: `r_${rest}`, dumper: `b_${rest}` };
 }
 
 /** A name in GRANT, where `_` is a wildcard. */
@@ -118,6 +120,16 @@ function noGrowth({ dialect }: Admin, database: string, account: string): string
     `REVOKE ${GROWTH} ON \`${names}\`.* FROM ${account}`,
   ]);
   return [own, ...forTests];
+}
+
+/** On the operator's server, where no user of ours may read all databases. Idempotent. */
+export async function makeDumper(admin: Admin, database: string, password: string): Promise<void> {
+  const dumper = ours(admin, usersOf(database).dumper);
+  await run(admin, [
+    `CREATE USER IF NOT EXISTS ${dumper}`,
+    `ALTER USER ${dumper} ${identified(admin, password)}`,
+    `GRANT SELECT, SHOW VIEW, TRIGGER, LOCK TABLES ON ${granted(database)} TO ${dumper}`,
+  ]);
 }
 
 /** A user of Cloudlet's with all rights on that database. */
@@ -231,12 +243,13 @@ export async function dropDatabase(admin: Admin, name: string): Promise<void> {
   }
 }
 
-export async function dropUsers(admin: Admin, { user, writer, reader }: Users): Promise<void> {
+export async function dropUsers(admin: Admin, { user, ...others }: Users): Promise<void> {
+  const mine = [others.writer, others.reader, others.dumper];
   await admin.query(
-    `DROP USER IF EXISTS ${anywhere(user)}, ${[writer, reader].map((name) => ours(admin, name)).join(', ')}`,
+    `DROP USER IF EXISTS ${anywhere(user)}, ${mine.map((name) => ours(admin, name)).join(', ')}`,
   );
   // Sessions survive their user.
-  await endSessions(admin, [user, writer, reader]);
+  await endSessions(admin, [user, ...mine]);
 }
 
 /** Restricts writing to the administrator. */

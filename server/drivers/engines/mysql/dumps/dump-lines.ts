@@ -3,7 +3,7 @@
  * of its own without a raw line break, so what is altered is never data:
  *   - who made a view, trigger or routine (DEFINER): replaced by the user who loads the dump;
  *   - the line that puts a client into its sandbox, which not every client knows; ours gets an option;
- *   - the name of the database in views, because the database will have another name.
+ *   - of dumps that are made, what made-lines.ts says.
  */
 import { Transform, type TransformCallback } from 'node:stream';
 import { LoadFailed } from '../../../../databases/engine.ts';
@@ -12,11 +12,13 @@ import { AbsentParts } from './absent-parts.ts';
 import { OneTransaction } from './data-only.ts';
 import { FirstStatement } from './first-statement.ts';
 import { ForeignLines, type LenientLoad } from './foreign-lines.ts';
+import { type MadeDump, MadeLines } from './made-lines.ts';
 
 const SANDBOX = /^\/\*M?!999999\\- enable the sandbox mode \*\/\s*$/;
 const BEGIN_OF_DUMP = /^-- (?:MariaDB|MySQL) dump /;
 const END_OF_DUMP = /^-- Dump completed/;
-const ACCOUNT = "(?:`(?:[^`]|``)*`|'(?:[^']|'')*'|[A-Za-z0-9_.]+)";
+// With double quotes: made while ANSI_QUOTES, or the mode of Oracle, was on.
+const ACCOUNT = '(?:`(?:[^`]|``)*`|\'(?:[^\']|\'\')*\'|"(?:[^"]|"")*"|[A-Za-z0-9_.]+)';
 const DEFINER = `DEFINER ?= ?${ACCOUNT}(?:@${ACCOUNT})?`;
 /** In the first line of a statement, or the second one of a view. */
 const MADE_BY = [
@@ -26,14 +28,14 @@ const MADE_BY = [
 ] as const;
 const VIEW_MADE_BY = new RegExp(`^(/\\*!\\d+ )${DEFINER} `);
 const VIEW_BEGINS = /^\/\*!\d+ CREATE ALGORITHM=\w+ \*\/\s*$/;
-const VIEW = /^\/\*!\d+ VIEW /;
 const DELIMITER = /^DELIMITER (\S+)\s*$/i;
 /** Lines that are looked at are shorter; data are passed on piece by piece. */
 const MAX_LINE = 262_144;
 const MAX_HEAD = 300;
 
 export interface DumpLinesOptions {
-  readonly from?: string;
+  /** The dump that is being made; missing: the text will be loaded. */
+  readonly made?: MadeDump;
   /** Missing: the server refuses unsupported statements. */
   readonly lenient?: LenientLoad | undefined;
   /** Number of the first line in the file. */
@@ -43,7 +45,7 @@ export interface DumpLinesOptions {
 }
 
 export class DumpLines extends Transform {
-  readonly #from: string;
+  readonly #made: MadeLines | null;
   readonly #isLoad: boolean;
   #rest: Buffer = Buffer.alloc(0);
   /** Further pieces of a line without its end, joined later: they may be tiny. */
@@ -67,11 +69,10 @@ export class DumpLines extends Transform {
   /** Within a statement that is left out. */
   #isLeftOut = false;
 
-  /** `from`: the dumped database; missing: the text will be loaded. */
-  constructor({ from = '', lenient, firstLine = 1, isOneTransaction = false }: DumpLinesOptions = {}) {
+  constructor({ made, lenient, firstLine = 1, isOneTransaction = false }: DumpLinesOptions = {}) {
     super();
-    this.#from = from === '' ? '' : `\`${from}\`.`;
-    this.#isLoad = from === '';
+    this.#made = made === undefined ? null : new MadeLines(made);
+    this.#isLoad = made === undefined;
     this.#foreign = lenient === undefined ? null : new ForeignLines(lenient);
     this.#absent = lenient === undefined ? null : new AbsentParts(lenient);
     this.#one = isOneTransaction ? new OneTransaction(lenient?.leftOut) : null;
@@ -194,9 +195,9 @@ export class DumpLines extends Transform {
     this.#note(isLong);
   }
 
-  #altered(text: string): string {
+  #altered(given: string): string {
+    const text = this.#made?.altered(given, this.#isFirstLine) ?? given;
     if (this.#isAfterView) return text.replace(VIEW_MADE_BY, '$1');
-    if (VIEW.test(text) && this.#from !== '') return text.replaceAll(this.#from, '');
     if (!this.#isFirstLine) return text;
     // The client counts lines.
     if (SANDBOX.test(text)) return this.#isLoad ? '\n' : '';

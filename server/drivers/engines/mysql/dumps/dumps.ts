@@ -36,14 +36,23 @@ import { dropTest, foreign, makeTest, testBytes, testDatabases } from '../test-d
 import { MYSQL_FUNCTIONS } from './absent-parts.ts';
 import { withoutTables } from './data-only.ts';
 import { DumpLines, type DumpLinesOptions } from './dump-lines.ts';
+import { routinesAsSql } from './routines-store.ts';
 import { Swaps } from './swaps.ts';
+import { viewsAsSql } from './views-store.ts';
 
 export const DUMP_FORMATS: readonly string[] = ['sql'];
-const WORDS = ['--skip-lock-tables', '--hex-blob', '--no-tablespaces'];
+/** A row may be larger than the statements that the server takes. */
+const WORDS = ['--skip-lock-tables', '--hex-blob', '--no-tablespaces', '--max-allowed-packet=1G'];
+/** A table that is locked alone cannot be filled if its defaults use a sequence. */
+const NO_LOCKS = '--skip-add-locks';
 /** A consistent snapshot of the whole database; triggers come with their tables. */
-const WHOLE = ['--single-transaction', '--quick', '--routines', '--triggers', '--events'];
+const WHOLE = ['--single-transaction', '--quick', '--triggers'];
 const NEVER = new AbortController().signal;
 const MIB = 2 ** 20;
+/** A function with constant arguments may run when the server looks at a view. */
+const LOOK_MS = 30_000;
+/** A lock was held, or a table altered; also while a view was read for too long. */
+const LOCKED = [1205, 1412, 1969];
 /** Allowance for new tables; empty ones take space too. */
 const MAX_GROWTH = 1.2;
 const GROWTH_BYTES = 16 * MIB;
@@ -58,8 +67,8 @@ export interface DumpsDeps {
   readonly clients: Clients;
   /** Waits until the server responds. */
   readonly up: () => Promise<void>;
-  /** The user that dumps databases. */
-  readonly dumper: () => { readonly user: string; readonly password: string };
+  /** Whether the server is the operator's. */
+  readonly isGuest: boolean;
   /** Bytes of the files of a database. */
   readonly fileBytes: (admin: Admin, database: string) => Promise<number>;
   /** Cloudlet's directory for the journals of unfinished loads. */
@@ -72,6 +81,13 @@ interface Into extends Pick<DumpLinesOptions, 'lenient' | 'firstLine' | 'isOneTr
   readonly database: string;
   readonly user: string;
   readonly most: number;
+}
+
+interface Taking {
+  /** A user with the tenant's rights, who reads the views. */
+  readonly user: string;
+  readonly signal: AbortSignal;
+  readonly kind: SlotKind;
 }
 
 export class MysqlDumps {
@@ -92,7 +108,8 @@ export class MysqlDumps {
     { signal, isForPoint, hasTests }: DumpHow,
   ): Promise<Dump> {
     const kind = isForPoint ? 'point' : 'dump';
-    const whole = (name: string) => this.#taken(name, [...WHOLE, name], { signal, kind });
+    const { writer: user } = store.usersOf(database);
+    const whole = (name: string) => this.#taken(name, WHOLE, { user, signal, kind });
     const stream = await whole(database);
     const tests = hasTests ? await this.#testDatabases(database) : [];
     const extras = tests.map(({ name }) => ({
@@ -243,15 +260,57 @@ export class MysqlDumps {
     });
   }
 
-  async #taken(
+  /** `args`: of mariadb-dump, which writes all but views and, on an operator's server, routines. */
+  async #taken(database: string, args: readonly string[], { user, signal, kind }: Taking): Promise<Readable> {
+    const { clients, links, isGuest } = this.#deps;
+    const names = await links.asAdmin((admin) => contents.namesOf(admin, database));
+    const views = await this.#views(database, { user, names: names.views });
+    const dumper = await this.#dumper(database);
+    const programs = dumper.seesRoutines ? ['--routines', ...(isGuest ? [] : ['--events'])] : [];
+    const routines = dumper.seesRoutines
+      ? Buffer.alloc(0)
+      : await links.asAdmin((admin) => routinesAsSql(admin, database));
+    const all = [...WORDS, NO_LOCKS, ...args, ...programs, ...withoutViews(database, names)];
+    const run = await clients.run({ program: 'dump', args: all, ...dumper }, kind);
+    const last = Buffer.concat([routines, views]);
+    const through = new DumpLines({ made: { database, tables: names.tables, last } });
+    return dumpOf(run, { signal, through, asError: dumpFailed });
+  }
+
+  /**
+   * The user of mariadb-dump can run nothing of the tenant's: what is a table now may be a view when it is
+   * read. On the operator's server, only the administrator sees the routines of all users.
+   */
+  async #dumper(
     database: string,
-    args: readonly string[],
-    { signal, kind }: { readonly signal: AbortSignal; readonly kind: SlotKind },
-  ): Promise<Readable> {
-    const { clients, dumper } = this.#deps;
-    const work = { program: 'dump', args: [...WORDS, ...args], ...dumper() } as const;
-    const run = await clients.run(work, kind);
-    return dumpOf(run, { signal, through: new DumpLines({ from: database }), asError: dumpFailed });
+  ): Promise<{ readonly user: string; readonly password: string; readonly seesRoutines: boolean }> {
+    const { links, isGuest } = this.#deps;
+    const isPassing = database.startsWith('t_');
+    const { dumper } = store.usersOf(database);
+    const user = !isGuest ? store.DUMPER : isPassing ? database : dumper;
+    const password = links.passwordOf(user);
+    if (user === dumper) await links.asAdmin((admin) => store.makeDumper(admin, database, password));
+    return { user, password, seesRoutines: user !== dumper };
+  }
+
+  async #views(
+    database: string,
+    { user, names }: { readonly user: string; readonly names: readonly string[] },
+  ): Promise<Buffer> {
+    const { links, warn } = this.#deps;
+    if (names.length === 0) return Buffer.alloc(0);
+    const limit = links.dialect.timed(LOOK_MS);
+    const read = links.asOurs({ user, database }, (driver) => viewsAsSql(driver, { database, names, limit }));
+    const { sql, broken } = await read.catch((error) => {
+      throw LOCKED.includes(error.errno) ? locked() : error;
+    });
+    const [first] = broken;
+    if (first !== undefined)
+      warn(
+        `a dump of ${database} has ${broken.length} views only as comments, ` +
+          `first ${JSON.stringify(first.name)}: ${first.reason}`,
+      );
+    return sql;
   }
 
   /** Resolves with whether a program made the text as a dump. */
@@ -285,17 +344,15 @@ export class MysqlDumps {
 
   /** Routines, triggers, events; then views, which may need them. */
   async #programsOf(database: string, signal: AbortSignal): Promise<Buffer> {
-    const views = await this.#deps.links.asAdmin((admin) => contents.viewsOf(admin, database));
-    const bare = ['--no-data', '--no-create-info', '--routines', '--triggers', '--events', database];
-    const parts = [
-      bare,
-      ...(views.length === 0 ? [] : [['--no-data', '--skip-triggers', database, ...views]]),
-    ];
-    const pieces: Buffer[] = [];
-    const how = { signal, kind: 'load' } as const;
-    for (const args of parts) pieces.push(await buffer(await this.#taken(database, args, how)));
-    return Buffer.concat(pieces);
+    const args = ['--no-data', '--no-create-info', '--triggers'];
+    return buffer(await this.#taken(database, args, { user: database, signal, kind: 'load' }));
   }
+}
+
+/** Names for mariadb-dump. Those of tables, because it compares ignored ones without case and accents. */
+function withoutViews(database: string, { tables, views }: contents.Names): string[] {
+  const ignored = tables.length > 0 ? [] : views.map((view) => `--ignore-table=${database}.${view}`);
+  return [...ignored, '--', database, ...(views.length > 0 ? tables : [])];
 }
 
 /**
@@ -313,15 +370,13 @@ function asSaid(complaint: string, lines: number): string {
 }
 
 function dumpFailed(complaint: string): Error {
-  if (/\b(?:1205|1412)\b/.test(complaint)) {
-    return new AppError(
-      'engine_unavailable',
-      'A table was altered, or locked by a session, during the dump',
-      {
-        hint: 'try again once the tables are no longer being altered',
-        retryAfterSeconds: 5,
-      },
-    );
-  }
+  if (/\b(?:1205|1412)\b/.test(complaint)) return locked();
   return new Error(`mariadb-dump: ${complaint}`);
+}
+
+function locked(): AppError {
+  return new AppError('engine_unavailable', 'A table was altered, or locked by a session, during the dump', {
+    hint: 'try again once the tables are no longer being altered',
+    retryAfterSeconds: 5,
+  });
 }

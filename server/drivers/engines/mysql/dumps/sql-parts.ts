@@ -14,6 +14,25 @@ const JOINS = /^(?:from|join|straight_join)$/i;
 const ENDS_FROM = /^(?:select|where|group|order|having|limit|union|except|intersect|window|procedure|for)$/i;
 const NAME = /^(?:`|[\w$\x80-\xff])/;
 
+/** A quoted name. */
+export const quoted = (name: string) => `\`${name.replaceAll('`', '``')}\``;
+
+/** Text as bytes, each a character. */
+export const asBytes = (text: string) => Buffer.from(text).toString('latin1');
+
+/** Literals, and names before a dot: of a statement as SHOW CREATE answers it. */
+export const QUOTED_PARTS = /'(?:[^'\\]|\\[\s\S]|'')*'|`(?:[^`]|``)*`\.?/g;
+
+const ACCOUNT = '(?:`(?:[^`]|``)*`|"(?:[^"]|"")*"|[^\\s`"@]+)';
+const DEFINER = new RegExp(
+  `^(CREATE (?:OR REPLACE )?(?:ALGORITHM=\\w+ )?)DEFINER=${ACCOUNT}(?:@${ACCOUNT})? `,
+);
+
+/** What SHOW CREATE answers, without the user who made it: it belongs to the one who loads it. */
+export function withoutDefiner(create: string): string {
+  return create.replace(DEFINER, '$1');
+}
+
 /** The names that a query uses, without quotes. */
 export interface UsedNames {
   readonly databases: ReadonlySet<string>;

@@ -126,6 +126,7 @@ export class Swaps {
       for (const name of [database, fresh, old]) await store.makeDatabase(admin, name);
       for (const name of [database, fresh]) await contents.dropPrograms(admin, name);
       await contents.swapTables(admin, { name: database, fresh, old, replaced });
+      await contents.mendDefaults(admin, { name: database, fresh });
     });
   }
 
