@@ -56,7 +56,7 @@ async function run(config: Config, { positionals, values }: Words): Promise<numb
   };
   const isWorker = values['worker'] !== undefined;
   const running = await startCloud(config, step, { log, isWorker });
-  const first = comeFirst([WRITER_NAME], !isWorker && config.workers === 0);
+  const first = comeFirst([WRITER_NAME]);
   const workers = new Workers(config, log);
   workers.start();
   // A reader of the ready message may stop it at once.

@@ -8,8 +8,11 @@
  * Nice values divide processor time in the long run, but do not help a process that wakes up briefly: if it
  * has just used slightly more than its share, Linux lets the other process continue until the next tick, up
  * to 4 ms later, and a call has several such steps. So long computations are also kept off one processor,
- * processes that must answer quickly request short slices, and Cloudlet's own threads are real-time threads
- * where Linux allows it, see sched(7).
+ * and processes that must answer quickly request short slices.
+ *
+ * Cloudlet's threads are no real-time threads, although these wake up at once: busy ones leave databases and
+ * all other programs of the host the 5 % that Linux reserves. Of four busy clouds on two processors, two
+ * answered no request in 30 s.
  */
 import { execFile, spawn } from 'node:child_process';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -44,26 +47,14 @@ const USUAL_SLICE = 0;
 /** Numbers of the calls sched_setattr and sched_setaffinity. */
 const SET_ATTRIBUTES: Readonly<Record<string, number>> = { x64: 314, arm64: 274 };
 const SET_AFFINITY: Readonly<Record<string, number>> = { x64: 203, arm64: 122 };
-/**
- * SCHED_RR's priorities; 0: the usual policy. The same for the garbage collector's threads, for which the
- * main thread waits without sleeping: below it, they would never run where two clouds keep both processors
- * of a host busy so.
- */
-const REAL_TIME = { ours: 2, collectors: 2 };
-const USUAL = { ours: 0, collectors: 0 };
-/** V8's threads. */
+/** V8's threads: the main thread waits for them when it collects garbage. */
 const COLLECTORS = 'node-V8Worker';
-/**
- * Fills the kernel's struct sched_attr: usual policy, then SCHED_RR where a priority is asked for and
- * granted. The flag 1: what the threads start inherits neither.
- */
+/** Fills the kernel's struct sched_attr. The flag 1: what the threads start inherits neither. */
 const ATTRIBUTES = [
   'my ($call, $nice, $slice, @threads) = map { $_ + 0 } @ARGV;',
-  'my $usual = pack "L2 Q l L Q3", 48, 0, 1, $nice, 0, $slice, 0, 0;',
-  'while (my ($thread, $priority) = splice @threads, 0, 2) {',
-  'syscall($call, $thread, $usual, 0) == 0 or die "sched_setattr: $!\\n";',
-  'my $realTime = pack "L2 Q l L Q3", 48, 2, 1, 0, $priority, 0, 0, 0;',
-  'syscall($call, $thread, $realTime, 0) if $priority > 0 }',
+  'my $attributes = pack "L2 Q l L Q3", 48, 0, 1, $nice, 0, $slice, 0, 0;',
+  'for my $thread (@threads) {',
+  'syscall($call, $thread, $attributes, 0) == 0 or die "sched_setattr: $!\\n" }',
 ].join(' ');
 /** Gives `$thread` (0: itself) the slice and leaves its nice value, if possible. */
 const GIVE_SLICE = [
@@ -105,27 +96,20 @@ let ours: Processors | undefined;
 let mover: Writable | null = null;
 
 /**
- * Puts the main thread, and our threads of those names, before all other programs, if we are permitted to and
- * no other nice value was set: as real-time threads where there are several processors, and otherwise, or
- * where that is forbidden, by a nice value. If our real-time threads keep all processors busy, others have
- * the 5 % that Linux reserves. Helpers and programs of tenants that they start from then on are as usual.
- * Linux may weigh sessions against each other first: ours comes first too, unless it is that of the shell
- * that started us. `isAlone`: false for one of several workers, which together would take every processor
- * from the databases. Never rejects.
+ * Gives the main thread, our threads of those names, and the garbage collector's threads a larger share than
+ * all other programs, if we are permitted to and no other nice value was set. Helpers and programs of tenants
+ * that they start from then on are as usual. Linux may weigh sessions against each other first: ours comes
+ * first too, unless it is that of the shell that started us. Never rejects.
  */
-export async function comeFirst(names: readonly string[], isAlone: boolean): Promise<void> {
+export async function comeFirst(names: readonly string[]): Promise<void> {
   mayRaise ??= readMayRaise();
   const call = SET_ATTRIBUTES[process.arch];
   const perl = findHostProgram('perl');
   if (call === undefined || perl === null) return;
   const given = getPriority();
-  const isFirst = mayRaise && given === 0;
-  const nice = isFirst ? FIRST_NICE : given;
-  const { ours, collectors } = isFirst && isAlone && processors().others !== null ? REAL_TIME : USUAL;
-  const first = [process.pid, ...threadsOf(names)].flatMap((thread) => [thread, ours]);
-  const next = threadsOf([COLLECTORS]).flatMap((thread) => [thread, collectors]);
+  const nice = mayRaise && given === 0 ? FIRST_NICE : given;
   try {
-    const numbers = [call, nice, SLICE_NS, ...first, ...next];
+    const numbers = [call, nice, SLICE_NS, process.pid, ...threadsOf([...names, COLLECTORS])];
     const words = ['-e', ATTRIBUTES, '--', ...numbers.map(String)];
     await run(perl, words, { timeout: patienceMs(ASK_MS), env: { PATH: hostPath() } });
     if (mayRaise && nice < 0 && leadsSession()) writeFileSync('/proc/self/autogroup', String(nice));
