@@ -26,10 +26,13 @@ export const LANDINGS = [
   'fdaf882c',
   'f6d524d6',
   'c31ed40a',
+  'bdd1b7d7',
+  'bb4841cf',
+  'ef9a815f',
 ] as const;
 
 /** The previous version: its nodes continue beside those of this one, on the newest schema. */
-export const VERSION_BEFORE = 'bdd1b7d7';
+export const VERSION_BEFORE = 'ef9a815f';
 
 /** Why that commit is not in this clone; false: it is. For the `skip` of tests. */
 export function notInHistory(commit: string): string | false {
