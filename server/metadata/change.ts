@@ -276,7 +276,7 @@ export class WriteBehind<K, V> {
   }
 }
 
-const TURN_KEYS = { accounts: 'id', buckets: 'id', plans: 'name' } as const;
+const TURN_KEYS = { accounts: 'id', buckets: 'id', objects: 'id', plans: 'name', webhooks: 'id' } as const;
 
 /**
  * Makes commits wait for each other. A statement that counts or finds rows, and refuses depending on the

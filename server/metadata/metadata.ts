@@ -37,6 +37,11 @@ export interface Statement {
   readonly expectChanges?: number;
   /** Reported to watchers once the commit is stored. */
   readonly tells?: ResourceChange;
+  /**
+   * Of an INSERT: the row's id must be greater than those of all rows stored before the call of commit(), also
+   * by other nodes. Otherwise ids of several nodes are in the order of time only to a second or so.
+   */
+  readonly isLatest?: true;
 }
 
 /**

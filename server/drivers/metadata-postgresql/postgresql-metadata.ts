@@ -281,7 +281,7 @@ export class PostgresqlMetadata implements Metadata {
       const onRetry = () => {
         this.#figures.retries++;
       };
-      const ids = new RowIds(this.#tables);
+      const ids = new RowIds({ tables: this.#tables, clock: this.#deps.clock });
       return { client, batches: new BatchStore({ client, ids, writer: this.#name, onRetry }) };
     });
     return this.#writer.catch((error: unknown) => {

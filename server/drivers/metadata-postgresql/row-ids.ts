@@ -1,6 +1,7 @@
 /**
  * Row ids, reserved from the database's sequences in blocks, so that a commit knows its ids before
- * it is sent.
+ * it is sent. Each node has blocks of its own, and lists are in the order of ids: a block is used for a second
+ * only, and not at all where the order decides (see Statement).
  */
 import type { Client } from 'pg';
 import type { SqlValue, Statement } from '../../metadata/metadata.ts';
@@ -9,6 +10,8 @@ import { insertedRow, withId } from './sql-texts.ts';
 
 /** Increment of the sequences in the schema: each value stands for this many ids. */
 const BLOCK = 64;
+/** Later, the rest of a block stays unused. */
+const KEPT_MS = 1000;
 
 interface Text {
   readonly sql: string;
@@ -18,24 +21,41 @@ interface Text {
   readonly idParam: number;
 }
 
-export class RowIds {
-  readonly #tables: ReadonlySet<string>;
-  readonly #texts = new Map<string, Text>();
-  readonly #free = new Map<string, number[]>();
+/** Reserved ids of a table. */
+interface Free {
+  /** In order; each is greater than those of `kept`. */
+  readonly latest: number[];
+  readonly kept: number[];
+  /** Monotonic time when the kept ones were reserved. */
+  since: number;
+}
 
-  /** `tables`: those whose row ids come from a sequence. */
-  constructor(tables: ReadonlySet<string>) {
-    this.#tables = tables;
+export interface RowIdsDeps {
+  /** Those whose row ids come from a sequence. */
+  readonly tables: ReadonlySet<string>;
+  readonly clock: { monotonic(): number };
+}
+
+export class RowIds {
+  readonly #deps: RowIdsDeps;
+  readonly #texts = new Map<string, Text>();
+  readonly #free = new Map<string, Free>();
+
+  constructor(deps: RowIdsDeps) {
+    this.#deps = deps;
   }
 
   /** Reserves the row ids that the commits need. At most one round trip. */
   async prepare(client: Client, commits: readonly (readonly Statement[])[]): Promise<void> {
-    const missing = new Map<string, number>();
-    for (const { sql } of commits.flat()) {
+    const needed = new Map<string, { latest: number; any: number }>();
+    for (const { sql, isLatest } of commits.flat()) {
       const { table } = this.#text(sql);
-      if (table !== null) missing.set(table, (missing.get(table) ?? -this.#of(table).length) + 1);
+      if (table === null) continue;
+      const count = needed.get(table) ?? { latest: 0, any: 0 };
+      count[isLatest === true ? 'latest' : 'any']++;
+      needed.set(table, count);
     }
-    await Promise.all([...missing].map(([table, count]) => this.#fetch(client, table, count)));
+    await Promise.all([...needed].map(([table, count]) => this.#reserve(client, table, count)));
   }
 
   /** The commit with its row ids, after prepare(). */
@@ -49,31 +69,47 @@ export class RowIds {
         if (id === undefined) throw new RangeError(`rowIdOf ${param.rowIdOf} names no INSERT before it`);
         return id;
       });
-      const all = table === null ? params : [this.#of(table).shift() as number, ...params];
+      const all = table === null ? params : [this.#next(table, statement.isLatest === true), ...params];
       ids.push(idParam < 0 ? undefined : Number(all[idParam]));
       return { ...statement, sql, params: all };
     });
   }
 
-  #of(table: string): number[] {
-    const free = this.#free.get(table) ?? [];
+  #of(table: string): Free {
+    const free = this.#free.get(table) ?? { latest: [], kept: [], since: 0 };
     this.#free.set(table, free);
     return free;
   }
 
-  async #fetch(client: Client, table: string, count: number): Promise<void> {
-    if (count <= 0) return;
+  #next(table: string, isLatest: boolean): number {
+    const { latest, kept } = this.#of(table);
+    return ((isLatest ? undefined : kept.shift()) ?? latest.shift()) as number;
+  }
+
+  async #reserve(
+    client: Client,
+    table: string,
+    { latest, any }: { readonly latest: number; readonly any: number },
+  ): Promise<void> {
+    const free = this.#of(table);
+    const now = this.#deps.clock.monotonic();
+    // What an earlier batch left is no longer the latest.
+    free.kept.push(...free.latest.splice(0));
+    if (now - free.since >= KEPT_MS) free.kept.length = 0;
+    const missing = latest + Math.max(0, any - free.kept.length);
+    if (missing === 0) return;
     const { rows } = await client.query<{ first: number }>(
-      `SELECT nextval('${table}_id_seq') AS first FROM generate_series(1, ${Math.ceil(count / BLOCK)})`,
+      `SELECT nextval('${table}_id_seq') AS first FROM generate_series(1, ${Math.ceil(missing / BLOCK)})`,
     );
-    for (const { first } of rows) for (let i = 0; i < BLOCK; i++) this.#of(table).push(first + i);
+    if (free.kept.length === 0) free.since = now;
+    for (const { first } of rows) for (let i = 0; i < BLOCK; i++) free.latest.push(first + i);
   }
 
   #text(sql: string): Text {
     const known = this.#texts.get(sql);
     if (known !== undefined) return known;
     const row = insertedRow(sql);
-    const isGiven = row === null || row.idParam >= 0 || !this.#tables.has(row.table);
+    const isGiven = row === null || row.idParam >= 0 || !this.#deps.tables.has(row.table);
     const made = isGiven
       ? { sql, table: null, idParam: row?.idParam ?? -1 }
       : { sql: withId(sql), table: row.table, idParam: 0 };

@@ -150,6 +150,7 @@ export class ObjectChanges {
     const { store, clock, lockTime } = this.#deps;
     const { object, previous, versioning } = target;
     const { sizeBytes, etag, checksum = null } = content;
+    if (object !== undefined) await this.expectNewest(change, object);
     const replaced = await this.replaced(target);
     if (onlyAppends(call.principal)) assertMayReplace(target, replaced);
     const objectId = object?.object_id ?? newId('obj', clock);
@@ -237,6 +238,21 @@ export class ObjectChanges {
     if (object === undefined || versioning === VERSIONING.on) return undefined;
     if (previous?.is_null === 1 || versioning === VERSIONING.off) return previous;
     return this.#deps.store.nullVersion(object.id);
+  }
+
+  /**
+   * For a change that adds a version or marker, before its reads of other versions. Behind a marker the pointer
+   * stays the same when another node adds one more. Resolves to the newest version or marker, if it is read.
+   */
+  async expectNewest(
+    change: Change,
+    object: Pick<ObjectRow, 'id' | 'current'>,
+  ): Promise<VersionRow | undefined> {
+    if (object.current !== null) return undefined;
+    const { store } = this.#deps;
+    const newest = await store.newestVersion(object.id, 0);
+    change.addAll(store.expectNewest(object, { newest: newest?.id ?? 0, except: 0 }), 'retry');
+    return newest;
   }
 
   addMarker(change: Change, { id, object_id, current, name }: Marked, { versioning }: BucketRow): Deleted {

@@ -1,4 +1,5 @@
 /** SQL of objects, versions and blobs. (Buckets: bucket-sql.ts.) */
+import { turnAt } from '../../metadata/change.ts';
 import type { Awaitable, Reads, RowIdOf, Statement } from '../../metadata/metadata.ts';
 import { LOCK_COLUMNS, type LockRow, type LockTime } from './object-lock.ts';
 import type {
@@ -61,8 +62,8 @@ const VERSION_COLUMNS = `v.id, v.version_id, v.blob, v.size_bytes, v.metadata_by
   v.storage_class, v.metadata, v.created_at, v.last_accessed, v.is_null, v.headers, v.tags, v.checksum, v.acl, ${LOCK_COLUMNS}`;
 /** Columns of a version `v` and its object `o`: an EntryRow without is_latest. */
 export const ENTRY_COLUMNS = `${VERSION_COLUMNS}, o.id AS object, o.object_id, o.name`;
-const IS_LATEST = `CASE WHEN v.id = (SELECT max(l.id) FROM versions l WHERE l.object = o.id) THEN 1 ELSE 0 END
-  AS is_latest`;
+const IS_LATEST = `CASE WHEN v.id = coalesce(o.current, (SELECT max(l.id) FROM versions l WHERE l.object = o.id))
+  THEN 1 ELSE 0 END AS is_latest`;
 export const CONTENT_COLUMNS = `${ENTRY_COLUMNS}, 1 AS is_latest, o.bucket_id, b.account_id, a.is_active,
   b.name AS bucket, b.settings, bl.name AS blob_name, bl.data, bl.checksum AS data_crc, bl.wrapped_key, bl.named_key,
   bl.customer, bl.upload, v.row_crc, v.tags_crc, v.acl_crc, v.lock_crc, o.row_crc AS object_crc, v.damaged_at,
@@ -316,6 +317,35 @@ export class ObjectSql {
       ],
       expectChanges: 1,
     };
+  }
+
+  /** Refuses unless it is still the current version. */
+  expectCurrent({ id, current }: Pick<ObjectRow, 'id' | 'current'>): Statement {
+    return {
+      sql: 'UPDATE objects SET id = id WHERE id = ? AND coalesce(current, 0) = ?',
+      params: [id, current ?? 0],
+      expectChanges: 1,
+    };
+  }
+
+  /**
+   * Refuses unless that version or marker is the newest of the object, `except` one (row ids; 0: none), and
+   * the current version is the same. Must come before statements that add or remove versions.
+   */
+  expectNewest(
+    { id, current }: Pick<ObjectRow, 'id' | 'current'>,
+    { newest, except }: { readonly newest: number; readonly except: number },
+  ): Statement[] {
+    return [
+      // Of a version that another node adds or removes at once, only the next statement knows.
+      turnAt('objects', id),
+      {
+        sql: `UPDATE objects SET id = id WHERE id = ? AND coalesce(current, 0) = ?
+                AND coalesce((SELECT max(id) FROM versions WHERE object = ? AND id <> ?), 0) = ?`,
+        params: [id, current ?? 0, id, except, newest],
+        expectChanges: 1,
+      },
+    ];
   }
 
   /**

@@ -131,7 +131,9 @@ export class Objects {
       buckets.assertNotDeleting(bucket);
       const target = await store.target(bucket.id, name);
       if (!target) throw new AppError('bucket_not_found', `The bucket ${bucket.name} was deleted`);
-      const newest = target.object && (await store.newestVersion(target.object.id, 0));
+      const { object } = target;
+      const marker = object && (await objectChanges.expectNewest(change, object));
+      const newest = marker ?? (object && (await store.newestVersion(object.id, 0)));
       if ((newest?.version_id ?? null) === after) return objectChanges.append(change, { ...past, target });
       throw new AppError('precondition_failed', `${name} now has other versions`);
     });

@@ -156,8 +156,9 @@ export class Removals {
   ): Promise<Deleted> {
     const { store, clock } = this.#deps;
     const { id, object_id, current } = object;
+    const marker = await this.#deps.objectChanges.expectNewest(change, object);
     const live = current === null ? undefined : await this.#versionOf(current, object_id);
-    condition?.(live, live === undefined ? await store.newestVersion(id, 0) : undefined);
+    condition?.(live, marker);
     const { versioning } = bucket;
     const target = { object, previous: live, versioning };
     const dropped = await this.#deps.objectChanges.replaced(target);
@@ -194,11 +195,16 @@ export class Removals {
     if (!version) throw new AppError('version_not_found', `The object has no version ${versionId}`);
     if (version.blob === null) condition?.(undefined, version);
     else condition?.(version);
-    const rest = await store.newestVersion(object.id, version.id);
+    const before = object.current === null ? undefined : await store.version(object.current);
+    const isOlder = before !== undefined && before.id !== version.id;
+    const rest = isOlder ? before : await store.newestVersion(object.id, version.id);
     // The newest remaining version becomes live, unless it is a marker.
     const current = rest === undefined || rest.blob === null ? null : rest.id;
-    const before = object.current === null ? undefined : await store.version(object.current);
-    const after = current === null ? undefined : await store.version(current);
+    const after = current === null ? undefined : rest;
+    // Another node may remove the rest at once, which would be current without being there.
+    const newest = { newest: rest?.id ?? 0, except: version.id };
+    if (isOlder) change.add(store.expectCurrent(object), 'retry');
+    else change.addAll(store.expectNewest(object, newest), 'retry');
     if (current !== object.current) {
       const at = rest?.created_at ?? this.#deps.clock.now();
       const pointed = { version: current, sizeBytes: after?.size_bytes ?? 0, at, listed: after ?? null };
@@ -236,6 +242,7 @@ export class Removals {
         // The current version is the newest, so it is removed last, with the object.
         const live = removed.find(({ id }) => id === object.current);
         this.#deps.objectChanges.forgetAfter(change, objectId);
+        change.add(store.expectCurrent(object), 'retry');
         if (live) change.add(store.setCurrent(object.id, live.id, nothingSince(clock.now())), 'retry');
         for (const version of removed) this.#deps.objectChanges.dropVersion(change, version);
         if (removed.length === oldest.length) change.add(store.deleteObject(object.id), 'retry');
@@ -274,7 +281,7 @@ export class Removals {
       objectChanges.forgetAfter(change, object.object_id);
       const removed = { bucket, object, condition: undefined };
       if (kind === 'noncurrent') {
-        const older = versions.filter(({ id }) => id !== newest.id);
+        const older = versions.filter(({ id }) => id !== newest.id && id !== object.current);
         await this.#dropOlder(change, removed, older);
         change.add(note(older.length));
         return;
@@ -293,7 +300,13 @@ export class Removals {
   }
 
   /** Removes older versions, so the live version does not change. */
-  async #dropOlder(change: Change, { bucket }: Removed, versions: readonly VersionRow[]): Promise<void> {
+  async #dropOlder(
+    change: Change,
+    { bucket, object }: Removed,
+    versions: readonly VersionRow[],
+  ): Promise<void> {
+    // One of them is live by now if another node has removed newer ones.
+    change.add(this.#deps.store.expectCurrent(object), 'retry');
     for (const version of versions) this.#deps.objectChanges.dropVersion(change, version);
     await this.#deps.objectChanges.count(change, bucket, {
       objects: 0,

@@ -48,7 +48,9 @@ export function insertOf(version: NewVersion): Statement {
     ...version.lock,
   };
   const row = { ...facts, ...checksumsOf(facts), metadata_bytes: version.metadataBytes };
-  return { sql: SQL, params: [version.object, version.blob, ...COLUMNS.map((column) => row[column])] };
+  const params = [version.object, version.blob, ...COLUMNS.map((column) => row[column])];
+  // Row ids are the order of an object's versions. A new object has no others.
+  return typeof version.object === 'number' ? { sql: SQL, params, isLatest: true } : { sql: SQL, params };
 }
 
 /**
