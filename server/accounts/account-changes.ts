@@ -10,7 +10,14 @@ import type { AccountsDeps } from './accounts.ts';
 import { expectOtherAdministrator } from './closings-store.ts';
 import { claimOf } from './email-claims.ts';
 import { setEmail } from './emails-store.ts';
-import { EXPIRED, setAdministrator, setAuditor, setExpiry, setMustChange } from './expiries-store.ts';
+import {
+  EXPIRED,
+  expectStanding,
+  setAdministrator,
+  setAuditor,
+  setExpiry,
+  setMustChange,
+} from './expiries-store.ts';
 import { deleteResetLinks } from './links/links-store.ts';
 import type { PasswordChecks } from './sign-in/password-checks.ts';
 import type { AccountRow, AccountStore } from './store.ts';
@@ -56,6 +63,7 @@ export class AccountChanges {
     if ([email, isAdmin, isAuditor, must, end].every((wanted) => wanted === undefined)) return;
     const row = await store.account(id);
     if (row === undefined) throw accountNotFound();
+    change.add(expectStanding(row), 'retry');
     if ([email, isAdmin, isAuditor].some((wanted) => wanted !== undefined))
       await checks.assertFresh(call.principal);
     // Someone who reads another administrator's mail could set a new password with it.

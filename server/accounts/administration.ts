@@ -13,7 +13,7 @@ import { describeAccount, describeForAdmin, nameOf } from './account-view.ts';
 import type { Accounts, AccountsDeps, NewAccount, Transfer } from './accounts.ts';
 import { expectOtherAdministrator } from './closings-store.ts';
 import { MAX_CREDITS, toCredits, toMicro } from './credits.ts';
-import { EXPIRED, expireAccount, expiredAccounts, setExpiry } from './expiries-store.ts';
+import { EXPIRED, expectStanding, expireAccount, expiredAccounts, setExpiry } from './expiries-store.ts';
 import type { ApiKeys } from './keys/api-keys.ts';
 import type { Account, AdminAccount } from './schema.ts';
 import type { Authenticator } from './sign-in/authenticator.ts';
@@ -253,6 +253,7 @@ export class Administration {
     const { store, changes, clock, reactivation, accountChanged } = this.#deps;
     return changes.run(recorder, async (change) => {
       const row = await this.#find(accountId);
+      change.add(expectStanding(row), 'retry');
       // Its owner could then undo the removal by signing in.
       if (reason === null && (await this.#isRemoved(row))) throw toBeRemoved();
       if (reason !== null && row.is_admin === 1)

@@ -22,6 +22,7 @@ import {
   removableAccounts,
   removeAccount,
 } from './closings-store.ts';
+import { expectStanding } from './expiries-store.ts';
 import type { ApiKeys } from './keys/api-keys.ts';
 import type { AdminAccount, ClosedAccount } from './schema.ts';
 import type { PasswordChecks } from './sign-in/password-checks.ts';
@@ -59,12 +60,15 @@ export class Closings {
    */
   async close(call: Call): Promise<ClosedAccount> {
     const { apiKeys, store, changes, clock, checks, keptDays } = this.#deps;
-    const row = await store.account(call.principal.accountId);
-    if (row === undefined) throw accountNotFound();
-    const { id, username } = row;
+    const { accountId: id } = call.principal;
+    if ((await store.account(id)) === undefined) throw accountNotFound();
     await apiKeys.assertOwner(call.principal);
     await checks.assertFresh(call.principal);
-    return changes.run(call, (change) => {
+    return changes.run(call, async (change) => {
+      const row = await store.account(id);
+      if (row === undefined) throw accountNotFound();
+      const { username } = row;
+      change.add(expectStanding(row), 'retry');
       const now = clock.now();
       const removalAt = now + keptDays * DAY_MS;
       if (row.is_admin === 1) change.addAll(expectOtherAdministrator(id), lastAdministrator);
@@ -95,6 +99,7 @@ export class Closings {
       const now = clock.now();
       const at = now + keptDays * DAY_MS;
       const said = reasonOfRemoval(row.suspended_reason, reason);
+      change.add(expectStanding(row), 'retry');
       if (row.is_admin === 1) change.addAll(expectOtherAdministrator(accountId), lastAdministrator);
       change.add(condemnAccount(accountId, { at, reason: said }), changedByOthers);
       if (keptDays === 0) change.addAll(removeAccount(accountId, now), accountNotFound);
@@ -113,6 +118,7 @@ export class Closings {
       const row = await store.account(accountId);
       if (row === undefined) throw accountNotFound();
       const left = reasonWhenKept(row.suspended_reason);
+      change.add(expectStanding(row), 'retry');
       change.add(keepAccount(accountId, row.suspended_reason), notCondemned);
       if (left === null) change.addAll(reactivation(accountId));
       this.#announce(change, accountId);

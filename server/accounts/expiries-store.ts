@@ -1,5 +1,6 @@
 /** SQL of the account fields that administrators set, such as the end. */
 import type { Awaitable, Reads, Statement } from '../metadata/metadata.ts';
+import type { AccountRow } from './store.ts';
 
 /** The reason for suspending an account that has expired. */
 export const EXPIRED = 'the account has expired';
@@ -7,6 +8,26 @@ export const EXPIRED = 'the account has expired';
 export interface NamedAccount {
   readonly id: number;
   readonly username: string;
+}
+
+/** What decides about an account besides its owner: its rights, its end, its suspension and its removal. */
+export type Standing = Pick<
+  AccountRow,
+  'id' | 'is_admin' | 'is_auditor' | 'is_active' | 'expires_at' | 'removal_at' | 'suspended_reason'
+>;
+
+/** Refused if another request has changed any of it since it was read. */
+export function expectStanding(row: Standing): Statement {
+  return {
+    sql: `UPDATE accounts SET id = id WHERE id = ? AND is_admin = ? AND is_auditor = ? AND is_active = ?
+      AND COALESCE(expires_at, 0) = ? AND COALESCE(removal_at, 0) = ? AND COALESCE(suspended_reason, '') = ?
+      AND closed_at IS NULL`,
+    params: [
+      ...[row.id, row.is_admin, row.is_auditor, row.is_active],
+      ...[row.expires_at ?? 0, row.removal_at ?? 0, row.suspended_reason ?? ''],
+    ],
+    expectChanges: 1,
+  };
 }
 
 /** Expired accounts that are not suspended yet. */

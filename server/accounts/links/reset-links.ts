@@ -19,6 +19,7 @@ import {
 import { assertAccountFields, foldEmail, foldUsername } from '../account-fields.ts';
 import { nameOf } from '../account-view.ts';
 import { reopenAccount } from '../closings-store.ts';
+import { expectStanding } from '../expiries-store.ts';
 import { hashSecret } from '../keys/api-key-text.ts';
 import type { ResetLink, ResetPassword } from '../schema.ts';
 import { type LoginThrottle, ofAccount, typedName } from '../sign-in/login-throttle.ts';
@@ -102,6 +103,8 @@ export class ResetLinks {
     const at = clock.now();
     const expiresAt = at + LINK_LIFE_MS;
     const stored = { tokenHash: hashSecret(token), expiresAt, host };
+    // Whoever makes the account an administrator's meanwhile ends its links, and this one would be later.
+    change.add(expectStanding(row), 'retry');
     change.addAll(resetLinkStore.replace(row.id, stored), 'retry');
     const facts = { account_id: row.id, username: row.username, by: by === null ? BY_MAIL : nameOf(by) };
     const credential_id = by === null ? null : credentialOf(by);
