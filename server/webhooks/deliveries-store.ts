@@ -1,4 +1,5 @@
 /** SQL of pending events, of their deliveries to webhooks, and of the attempts. */
+import { turnAt } from '../metadata/change.ts';
 import type { Awaitable, Reads, RowIdOf, Statement } from '../metadata/metadata.ts';
 import type { DueRow } from '../resources/serving-order.ts';
 import type { WrittenEvent } from './events-store.ts';
@@ -269,13 +270,17 @@ export class DeliveryStore {
     };
   }
 
-  /** Changes no row when more than `most` deliveries of the webhook are pending. */
-  expectPending(webhook: number, most: number): Statement {
-    return {
-      sql: `UPDATE webhooks SET id = id WHERE id = ? AND (SELECT count(*) FROM webhook_deliveries d
-              WHERE d.webhook = webhooks.id AND d.state = 'pending') <= ?`,
-      params: [webhook, most],
-    };
+  /** Refuses when more than `most` deliveries of the webhook are pending, with those of this commit. */
+  expectPending(webhook: number, most: number): Statement[] {
+    return [
+      turnAt('webhooks', webhook),
+      {
+        sql: `UPDATE webhooks SET id = id WHERE id = ? AND (SELECT count(*) FROM webhook_deliveries d
+                WHERE d.webhook = webhooks.id AND d.state = 'pending') <= ?`,
+        params: [webhook, most],
+        expectChanges: 1,
+      },
+    ];
   }
 
   /** Fails the oldest pending deliveries above the `kept` newest. `+id`: the index of all is far longer. */

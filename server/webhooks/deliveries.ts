@@ -84,7 +84,7 @@ export class Deliveries {
       const stored = change.add(deliveryStore.insertResolvedEvent(event));
       const delivery = { deliveryId: row.delivery_id, webhook: webhook.id, event: stored, failed: null, at };
       change.add(deliveryStore.insertDelivery(delivery), webhookNotFound);
-      change.expect(deliveryStore.expectPending(webhook.id, this.#maxPending), () => this.#full());
+      change.addAll(deliveryStore.expectPending(webhook.id, this.#maxPending), () => this.#full());
       change.after(wake);
       return present(call.principal, row, []);
     });
@@ -105,7 +105,7 @@ export class Deliveries {
       if (row === undefined) throw deliveryNotFound();
       const now = clock.now();
       change.expect(deliveryStore.replay(row.id, now), deliveryNotFound);
-      change.expect(deliveryStore.expectPending(webhook.id, this.#maxPending), () => this.#full());
+      change.addAll(deliveryStore.expectPending(webhook.id, this.#maxPending), () => this.#full());
       change.after(wake);
       const again = { ...row, state: 'pending', reason: null, next_at: now } as const;
       return present(call.principal, again, await deliveryStore.attempts(row.id));

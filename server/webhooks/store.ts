@@ -89,13 +89,24 @@ export class WebhookStore {
     );
   }
 
-  /** Changes no row if as many other accounts already receive all audit entries. */
-  expectRoomToHearAll(accountId: number, most: number): Statement {
-    return {
-      sql: `UPDATE accounts SET id = id WHERE id = ? AND (SELECT count(DISTINCT account_id) FROM webhooks
-              WHERE hears_audit = 2 AND account_id <> ?) < ?`,
-      params: [accountId, accountId, most],
-    };
+  /**
+   * Refuses if as many other accounts already receive all audit entries. The first statement makes commits of
+   * different administrators wait for each other, see turnAt().
+   */
+  expectRoomToHearAll(accountId: number, most: number): Statement[] {
+    return [
+      {
+        sql: `UPDATE accounts SET id = id
+          WHERE id = (SELECT min(id) FROM accounts WHERE is_admin = 1 AND closed_at IS NULL)`,
+        params: [],
+      },
+      {
+        sql: `UPDATE accounts SET id = id WHERE id = ? AND (SELECT count(DISTINCT account_id) FROM webhooks
+                WHERE hears_audit = 2 AND account_id <> ?) < ?`,
+        params: [accountId, accountId, most],
+        expectChanges: 1,
+      },
+    ];
   }
 
   /** Refuses if the account already has `most` webhooks. */
@@ -131,12 +142,12 @@ export class WebhookStore {
       sql: `UPDATE webhooks SET url = ?, description = ?, events = ?, hears_audit = ?, is_enabled = ?,
               disabled_code = ?, disabled_message = ?, failing_since = ?
             WHERE id = ? AND url = ? AND description = ? AND events = ? AND is_enabled = ?
-              AND coalesce(failing_since, 0) = ?`,
+              AND hears_audit = ? AND coalesce(failing_since, 0) = ?`,
       params: [
         ...[after.url, after.description, after.events, after.hears_audit, after.is_enabled],
         ...[after.disabled_code, after.disabled_message, after.failing_since],
         ...[before.id, before.url, before.description, before.events, before.is_enabled],
-        before.failing_since ?? 0,
+        ...[before.hears_audit, before.failing_since ?? 0],
       ],
       expectChanges: 1,
     };

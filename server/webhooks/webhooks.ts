@@ -156,7 +156,7 @@ export class Webhooks {
   #hear(change: Change, row: Pick<WebhookRow, 'account_id' | 'hears_audit'>): void {
     const { webhookStore, onHearing } = this.#deps;
     if (row.hears_audit === HEARS.all) {
-      change.expect(webhookStore.expectRoomToHearAll(row.account_id, MAX_HEARING_ALL), tooManyHearAll);
+      change.addAll(webhookStore.expectRoomToHearAll(row.account_id, MAX_HEARING_ALL), tooManyHearAll);
     }
     change.after(() => void onHearing());
   }

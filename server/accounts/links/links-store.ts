@@ -1,4 +1,5 @@
 /** SQL of one-time links: for the first administrator, new passwords, and e-mail addresses. */
+import { turnAt } from '../../metadata/change.ts';
 import type { Awaitable, Reads, Statement } from '../../metadata/metadata.ts';
 
 /** A link as stored, without its token. */
@@ -138,9 +139,10 @@ export class EmailLinkStore {
     );
   }
 
-  /** The account's only link of this kind. */
+  /** The account's only link of this kind. The first statement is like that of a reset link. */
   replace(row: EmailLinkRow & NewLink): Statement[] {
     return [
+      turnAt('accounts', row.account_id),
       { sql: "DELETE FROM setup_links WHERE account_id = ? AND purpose = 'email'", params: [row.account_id] },
       {
         sql: `INSERT INTO setup_links (token_hash, expires_at, account_id, host, purpose, email)

@@ -1,6 +1,6 @@
 /** SSH keys that an account keeps by name, for its new machines. */
 import type { Call, Principal } from '../../calls/principal.ts';
-import type { Changes } from '../../metadata/change.ts';
+import { type Changes, turnAt } from '../../metadata/change.ts';
 import { type Clock, formatTime } from '../../platform/clock.ts';
 import { AppError, assertFields, invalidField } from '../../platform/errors.ts';
 import { fingerprintOf } from '../machines/lent-keys.ts';
@@ -37,6 +37,7 @@ export class SshKeys {
     const { changes, keyStore, clock } = this.#deps;
     const row = { account_id: call.principal.accountId, name, public_key: line, created_at: clock.now() };
     return changes.run(call, (change) => {
+      change.add(turnAt('accounts', row.account_id));
       change.expect(keyStore.insert(row, MAX_KEYS), (reason) =>
         reason === 'unique' ? taken(name) : tooMany(),
       );
