@@ -27,6 +27,7 @@ interface Parsed {
  * column, a name or an address that breaks its rule or occurs twice.
  */
 export function readInvitationTable(csv: string): TableRow[] {
+  assertUnicode(csv);
   const rows = parsed(csv);
   if (rows.length === 0) throw refusal([{ field: 'csv', message: 'has no rows below its header' }]);
   if (rows.length > MOST_INVITED)
@@ -35,6 +36,15 @@ export function readInvitationTable(csv: string): TableRow[] {
   problems.push(...doubles(rows, 'username', foldUsername), ...doubles(rows, 'email', foldEmail));
   if (problems.length > 0) throw refusal(problems);
   return rows;
+}
+
+/** Whoever decoded the file put U+FFFD in place of bytes that are not UTF-8. */
+function assertUnicode(csv: string): void {
+  const at = csv.indexOf('\uFFFD');
+  if (at === -1) return;
+  const line = csv.slice(0, at).split(/\r\n|[\n\r]/).length;
+  const message = 'has characters that are not UTF-8; save the table as "CSV UTF-8"';
+  throw refusal([{ field: `csv line ${line}`, message }]);
 }
 
 /** What a row says about its invitation. */
@@ -91,7 +101,13 @@ function parsed(csv: string): TableRow[] {
   }
 }
 
-const OPTIONS = { info: true, skip_empty_lines: true, max_record_size: 10_000 } as const;
+const OPTIONS = {
+  info: true,
+  skip_empty_lines: true,
+  // Spreadsheets save the empty rows below a table as separators alone.
+  skip_records_with_empty_values: true,
+  max_record_size: 10_000,
+} as const;
 
 function problemsOf({ line, fields }: TableRow): FieldProblem[] {
   const { username, email, label = '' } = fields;

@@ -174,6 +174,13 @@ test('a table: byte order mark, quotes, CRLF, empty fields and 1,000 rows', asyn
   const semicolons = 'username;credits\nben;1.5\n';
   const german = await cloud.invitations.createMany(cloud.call(), { csv: semicolons });
   assert.equal(german.invitations[0]?.credits, 1.5);
+  const padded = 'username;email;label\r\ncarl;;\r\n;;\r\n ; ;\r\ndora;;\r\n;;\r\n';
+  const filled = await cloud.invitations.createMany(cloud.call(), { csv: padded });
+  assert.deepEqual(
+    filled.invitations.map(({ username }) => username),
+    ['carl', 'dora'],
+    'spreadsheets save empty rows as separators alone',
+  );
   const rows = (count: number) => `username\n${Array.from({ length: count }, (_, i) => `s-${i}\n`).join('')}`;
   cloud.clock.advance(1000);
   const many = await cloud.invitations.createMany(cloud.call(), { csv: rows(1000) });
@@ -215,6 +222,14 @@ test('a table with one wrong row invites nobody, and says which line', async (t)
   assert.match(await wrong(`${good}ben\n`), /^csv: cannot be read: .* line 3/);
   assert.match(await wrong(`${good}"ben`), /^csv: cannot be read: .*[Qq]uote/);
   assert.match(await wrong('username\n'), /no rows/);
+  assert.match(await wrong('username,label\n,\n'), /no rows/);
+  const latin1 = Buffer.from('username,label\nada,Ada\nmueller,Müller\n', 'latin1').toString();
+  assert.match(
+    await wrong(latin1),
+    /^csv line 3: has characters that are not UTF-8; save the table as "CSV UTF-8"/,
+  );
+  const utf16 = Buffer.from('\uFEFFusername\tlabel\nada\tAda\n', 'utf16le').toString();
+  assert.match(await wrong(utf16), /^csv line 1: has characters that are not UTF-8/);
   assert.match(await wrong(''), /no rows/);
   const [{ n } = { n: -1 }] = await cloud.metadata.all<{ n: number }>(
     'SELECT count(*) AS n FROM invitations',
