@@ -11,11 +11,11 @@ export function releaseUnconfirmed(folded: string, ownId: number): Statement {
   };
 }
 
-/** Refused if the account has changed its address. Conflicts with an account that has confirmed it. */
+/** Refused if the account has changed its address, or is not active. Conflicts with an account that has confirmed it. */
 export function confirmEmail(id: number, email: string, at: number): Statement {
   return {
     sql: `UPDATE accounts SET email_folded = ?, email_verified_at = ?
-      WHERE id = ? AND email = ? AND closed_at IS NULL`,
+      WHERE id = ? AND email = ? AND is_active = 1 AND closed_at IS NULL`,
     params: [foldEmail(email), at, id, email],
     expectChanges: 1,
   };

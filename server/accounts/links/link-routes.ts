@@ -194,7 +194,7 @@ function confirmationRoutes(mailedLinks: MailedLinks): Route[] {
       permission: 'public',
       body: shapes.ConfirmEmailBody,
       responses: { 200: shapes.ConfirmedEmail },
-      errors: ['invalid_link', 'email_taken'],
+      errors: ['invalid_link', 'account_suspended', 'email_taken'],
       handler: (call) =>
         mailedLinks.confirm(call, { token: call.body.token, hosts: calledHosts(call.request) }),
     }),

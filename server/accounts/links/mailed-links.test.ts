@@ -15,7 +15,7 @@ let server: MailServer;
 let cloud: AccountFixture;
 before(async () => {
   server = await new MailServer().open();
-  cloud = await openAccountFixture({ smtpUrl: server.url });
+  cloud = await openAccountFixture({ smtpUrl: server.url, closedAccountDays: 7 });
   cloud.mail.queue.start();
 });
 after(async () => {
@@ -108,6 +108,21 @@ test('nothing goes to an address that is not confirmed, of nobody, or of a suspe
   server.received.length = 0;
   for (const name of ['carl', 'dora', 'nobody']) assert.equal(await reset(`${name}@example.org`), '');
   assert.deepEqual(server.received, []);
+});
+
+test('a link confirms no address of an account that was suspended or removed since', async () => {
+  const chief = await administrator('chief-of-links');
+  const ends = {
+    suspended: (accountId: number) => cloud.administration.suspend(chief, { accountId, reason: 'test' }),
+    removed: (accountId: number) => cloud.closings.remove(chief, accountId, 'test'),
+  };
+  for (const [end, run] of Object.entries(ends)) {
+    const { accountId } = await newPrincipal(cloud.accounts, end);
+    const token = await tokenFor(`${end}@example.org`);
+    await run(accountId);
+    await assert.rejects(confirm(token), code('account_suspended'), end);
+    assert.equal((await cloud.administration.get(accountId)).email_confirmed, false);
+  }
 });
 
 test('three mails an hour go to one address', async () => {

@@ -9,7 +9,7 @@ import type { Change, Changes, Recorder } from '../../metadata/change.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { AppError } from '../../platform/errors.ts';
 import { randomSecret } from '../../platform/ids.ts';
-import { accountNotFound, assertMayOpen } from '../account-errors.ts';
+import { accountNotFound, accountSuspended, assertMayOpen } from '../account-errors.ts';
 import { assertAccountFields, foldEmail } from '../account-fields.ts';
 import { nameOf } from '../account-view.ts';
 import { confirmEmail, releaseUnconfirmed } from '../emails-store.ts';
@@ -144,7 +144,7 @@ export class MailedLinks {
   /**
    * Confirms the address, and takes it from an account that has it unconfirmed. Throws
    * `invalid_link` (unknown, used, replaced, expired, for another host name or for an address that
-   * was changed: indistinguishable), `email_taken`.
+   * was changed: indistinguishable), `account_suspended` (also one that is to be removed), `email_taken`.
    */
   async confirm(
     recorder: Recorder,
@@ -157,6 +157,7 @@ export class MailedLinks {
       if (link === undefined || !isGoodAt(link.host, hosts)) throw invalidLink();
       const row = await store.account(link.account_id);
       if (row === undefined) throw invalidLink();
+      if (row.is_active === 0) throw accountSuspended(row.suspended_reason);
       change.expect(emailLinkStore.use(tokenHash), invalidLink);
       change.add(releaseUnconfirmed(foldEmail(link.email), row.id));
       change.expect(confirmEmail(row.id, link.email, clock.now()), (reason) =>
