@@ -80,9 +80,9 @@ export class MailQueue extends SendingLoop {
     return this.#deps.mailStore.nextOfEach();
   }
 
-  protected override async attempt(account: number, signal: AbortSignal): Promise<number> {
+  protected override async attempt(receiver: number, signal: AbortSignal): Promise<number> {
     const { mailStore, changes, clock, mailer } = this.#deps;
-    const row = await mailStore.nextOf(account);
+    const row = await mailStore.nextOf(receiver);
     if (mailer === null || row === undefined || !isDue(row.next_at ?? 0, clock.now())) return 0;
     const after = await this.#send(mailer, row, signal);
     // The mail may have been given up in the meantime.

@@ -57,7 +57,8 @@ export class Mails {
     const at = clock.now();
     const text = { subject: 'A test of Cloudlet', text: 'This cloud can send mail.\n' };
     const sealed = sealMail(sealer, mailId, text);
-    const row = { mailId, accountId: 0, kind: 'test', topic: '', recipient: to, sealed, at };
+    const { accountId } = call.principal;
+    const row = { mailId, accountId, kind: 'test', topic: '', recipient: to, sealed, at };
     return changes.run(call, (change) => {
       change.add(mailStore.insert({ ...row, expiresAt: at + TEST_LIFE_MS }));
       change.after(wake);

@@ -26,6 +26,8 @@ export class MailServer {
   readonly received: ReceivedMail[] = [];
   /** Called with each recipient: a message refuses it permanently. */
   refuse: (address: string) => string | undefined = () => undefined;
+  /** Time until it accepts a recipient. */
+  delayMs = 0;
   #server: SMTPServer | undefined;
   /** `user:password` of each attempt to log in, and whether it was encrypted. */
   readonly logins: { readonly login: string; readonly isEncrypted: boolean }[] = [];
@@ -80,7 +82,7 @@ export class MailServer {
       },
       onRcptTo: ({ address }, _session, done) => {
         const said = this.refuse(address);
-        if (said === undefined) return done();
+        if (said === undefined) return void setTimeout(done, this.delayMs);
         done(Object.assign(new Error(said), { responseCode: 550 }));
       },
       onData: (stream, { envelope }, done) => {

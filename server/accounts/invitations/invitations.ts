@@ -82,6 +82,8 @@ type Wanted = Omit<InvitationBody, 'expires_in' | 'mail'>;
 interface Making {
   /** The administrator, for lists and the ledger. */
   readonly by: string;
+  /** The administrator's; 0: none. */
+  readonly accountId: number;
   readonly lifeSeconds: number | undefined;
   readonly isMailed: boolean;
   /** URL of the console in the links, and the host name for which they are valid. */
@@ -169,6 +171,7 @@ export class Invitations {
     }
     const making = {
       by: 'the domain of the address',
+      accountId: 0,
       lifeSeconds: DAY_SECONDS,
       isMailed: true,
       url: base,
@@ -321,8 +324,15 @@ export class Invitations {
     const { apiUrl, mailUrl } = this.#deps;
     const url = of.isMailed ? mailUrl() : apiUrl();
     // Over the operator's socket, the host name of the cloud is unknown.
-    const isAnywhere = call.principal.accountId === 0 && !of.isMailed;
-    return { ...of, by: nameOf(call.principal), url, host: isAnywhere ? '' : new URL(url).hostname };
+    const { accountId } = call.principal;
+    const isAnywhere = accountId === 0 && !of.isMailed;
+    return {
+      ...of,
+      by: nameOf(call.principal),
+      accountId,
+      url,
+      host: isAnywhere ? '' : new URL(url).hostname,
+    };
   }
 
   #add(change: Change, wanted: readonly Wanted[], making: Making): CreatedInvitation[] {
@@ -336,7 +346,7 @@ export class Invitations {
   #handOver(
     change: Change,
     row: InvitationRow,
-    { isMailed, url: base, host, token }: Making & { readonly token: string },
+    { accountId, isMailed, url: base, host, token }: Making & { readonly token: string },
   ): CreatedInvitation {
     const { clock, outbox } = this.#deps;
     const now = clock.now();
@@ -344,7 +354,7 @@ export class Invitations {
     if (!isMailed) return { ...describe(row, now), url };
     const text = invitationMail({ url, host, expiresAt: formatTime(row.expires_at) });
     const lifeMs = row.expires_at - now;
-    change.addAll(outbox.mail({ ...text, kind: 'invitation', accountId: 0, to: row.email ?? '', lifeMs }));
+    change.addAll(outbox.mail({ ...text, kind: 'invitation', accountId, to: row.email ?? '', lifeMs }));
     change.after(() => outbox.wake());
     return { ...describe(row, now), url: null };
   }
