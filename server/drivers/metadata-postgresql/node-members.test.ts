@@ -115,8 +115,9 @@ describe('nodes of one database', { skip: noPostgresql }, () => {
     const two = await open(url, 'nod-2').opening;
     await Promise.all([knows(one, 2), knows(two, 2)]);
     const lease = await firstHeld(one, 'lease');
+    await one.commit([put('before')]);
     proxy.block();
-    const changed = assert.rejects(change(one, 'nod-2', 'drained'));
+    const changed = assert.rejects(change(one, 'nod-2', 'drained'), { code: 'overloaded' });
     await eventually(async () => !one.membership.isCurrent());
     assert.equal(await one.membership.holds(lease), false);
     await eventually(async () => two.membership.isGone(one.membership.runId));
