@@ -37,7 +37,7 @@ export function announcesBody(headers: IncomingHttpHeaders): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 }
 
-/** Smaller bodies are not counted: their connections need as much memory anyway. */
+/** Up to this many bytes are not counted: their connections need as much memory anyway. */
 const COUNTED_BODY_BYTES = 16 * 1024;
 
 /** Time limit for any body, and the minimum average speed of larger ones. */
@@ -51,7 +51,7 @@ const MOST_LINGER_MS = 5 * 60_000;
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Released when the response ends; null: no body was read. */
+    /** Released when the response ends; null: no body was read, or its bytes are not counted. */
     heldBody: HeldBody | null;
   }
 }
@@ -76,9 +76,9 @@ export async function readBody(request: FastifyRequest, bounds: BodyBounds): Pro
   const arriving = Promise.withResolvers<never>();
   // The body may be aborted before anyone awaits it.
   arriving.promise.catch(() => {});
-  const held = memory.hold(accountId, arriving.reject);
+  const held = announced <= COUNTED_BODY_BYTES ? null : memory.hold(accountId, arriving.reject);
   request.heldBody = held;
-  if (announced > COUNTED_BODY_BYTES) held.expect(announced);
+  if (announced > COUNTED_BODY_BYTES) held?.expect(announced);
   const size = Number.isNaN(announced) ? maxBytes : announced;
   const allowedMs = DEADLINE_MS + (size / LEAST_BYTES_PER_SECOND) * 1000;
   const timer = setTimeout(() => arriving.reject(tooSlow(allowedMs)), allowedMs).unref();
@@ -89,11 +89,11 @@ export async function readBody(request: FastifyRequest, bounds: BodyBounds): Pro
       pieces.add(piece);
     };
     await eachPiece(raw, { take, cut: arriving.promise });
-    held.arrived();
+    held?.arrived();
     return pieces.whole();
   } catch (error) {
     pieces.forget();
-    held.release();
+    held?.release();
     throw error;
   } finally {
     clearTimeout(timer);
@@ -185,7 +185,7 @@ function eachPiece(raw: IncomingMessage, { take, cut }: Reading): Promise<void> 
 
 /** Received bytes, in blocks that are reserved before allocation. */
 class Pieces {
-  readonly #held: HeldBody;
+  readonly #held: HeldBody | null;
   #blocks: Buffer[] = [];
   /** Used bytes of the last block. */
   #used = 0;
@@ -193,7 +193,8 @@ class Pieces {
   #size = 0;
   bytes = 0;
 
-  constructor(held: HeldBody) {
+  /** null: none of them are counted. */
+  constructor(held: HeldBody | null) {
     this.#held = held;
   }
 
@@ -217,7 +218,7 @@ class Pieces {
     const count = this.#blocks.length;
     const small = count === 0 ? needed : COUNTED_BODY_BYTES - this.#size;
     const isSmall = count < 2 && this.#size + needed <= COUNTED_BODY_BYTES;
-    if (!isSmall) this.#held.add(BLOCK_BYTES);
+    if (!isSmall) this.#held?.add(BLOCK_BYTES);
     this.#append(isSmall ? small : BLOCK_BYTES);
   }
 
