@@ -17,6 +17,7 @@ const READ_BYTES = 2 ** 20;
 export class SqliteSnapshots implements Snapshots {
   readonly #directory: string;
   readonly #work: string;
+  readonly #thread = programFile('drivers/metadata-sqlite/snapshot-thread');
   /** Throws when that many more bytes cannot be stored. */
   readonly #assertSpace: (bytes: number) => void;
 
@@ -37,7 +38,7 @@ export class SqliteSnapshots implements Snapshots {
     const file = join(this.#work, DATABASE_FILE);
     try {
       this.#assertSpace(await this.#sizeBytes());
-      await copyInThread({ directory: this.#directory, to: file });
+      await this.#copy({ directory: this.#directory, to: file });
     } catch (error) {
       await this.sweep();
       throw error;
@@ -66,17 +67,14 @@ export class SqliteSnapshots implements Snapshots {
       database.close();
     }
   }
-}
 
-function copyInThread(workerData: SnapshotInput): Promise<void> {
-  const worker = new Worker(programFile('drivers/metadata-sqlite/snapshot-thread'), {
-    workerData,
-    execArgv: [],
-  });
-  return new Promise((resolve, reject) => {
-    worker.once('error', reject);
-    worker.once('exit', (code) =>
-      code === 0 ? resolve() : reject(new Error(`the copy of the metadata ended with ${code}`)),
-    );
-  });
+  #copy(workerData: SnapshotInput): Promise<void> {
+    const worker = new Worker(this.#thread, { workerData, execArgv: [] });
+    return new Promise((resolve, reject) => {
+      worker.once('error', reject);
+      worker.once('exit', (code) =>
+        code === 0 ? resolve() : reject(new Error(`the copy of the metadata ended with ${code}`)),
+      );
+    });
+  }
 }

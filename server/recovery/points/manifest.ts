@@ -2,6 +2,7 @@
  * The manifest of a recovery point (docs/recovery-format.md), stored sealed as `points/<point id>`, and the
  * index of each component in it.
  */
+import { formatTime } from '../../platform/clock.ts';
 import { Damaged } from '../repository/piece-box.ts';
 import type { Repository } from '../repository/repository.ts';
 
@@ -59,6 +60,42 @@ export interface Manifest {
 }
 
 const FORMAT = 1;
+const NOT_INCLUDED = [
+  'memory and console logs of virtual machines',
+  'settings from the environment and the command line',
+  'console sessions',
+  'TLS certificates and other files outside the data directory',
+];
+
+/** The row of a point; times in ms since 1970. */
+interface Row {
+  readonly point_id: string;
+  readonly created_at: number;
+  readonly scheduled_at: number | null;
+  /** JSON. */
+  readonly contents: string;
+}
+
+/** Facts that the row does not have. */
+type Written = Omit<Manifest, 'format' | 'not_included' | 'cut_at' | keyof Row>;
+
+/** The manifest of a complete point, in this version's format. */
+export function newManifest(
+  { point_id, created_at, scheduled_at, contents }: Row,
+  { components, gaps, ...facts }: Written,
+): Manifest {
+  return {
+    format: FORMAT,
+    point_id,
+    cut_at: formatTime(created_at),
+    ...(scheduled_at === null ? {} : { scheduled_at: formatTime(scheduled_at) }),
+    ...facts,
+    contents: JSON.parse(contents),
+    components,
+    gaps,
+    not_included: NOT_INCLUDED,
+  };
+}
 
 /** Throws an Error with a one-line message. */
 export function readManifest(bytes: Uint8Array): Manifest {

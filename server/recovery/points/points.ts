@@ -25,7 +25,7 @@ import { tryPointKeys } from '../repository/sealed-values.ts';
 import type { Point } from '../schema.ts';
 import { newRow, type PointRow, RecoveryStore } from '../store.ts';
 import { Components } from './components.ts';
-import { type Component, type Gap, type Manifest, readManifest } from './manifest.ts';
+import { type Component, type Gap, type Manifest, newManifest, readManifest } from './manifest.ts';
 import { inProgress, invalidState, reasonOf, tooLarge } from './point-refusals.ts';
 import { type PointEvents, type PointWork, presentPoint } from './point-view.ts';
 import type { Snapshot, Snapshots, Source } from './sources.ts';
@@ -58,12 +58,6 @@ export interface PointsDeps {
   readonly onEnd: () => void;
 }
 
-const NOT_INCLUDED = [
-  'memory and console logs of virtual machines',
-  'settings from the environment and the command line',
-  'console sessions',
-  'TLS certificates and other files outside the data directory',
-];
 const RENEW_MS = 60_000;
 /** Page size of lists. */
 const PAGE = 1000;
@@ -294,14 +288,9 @@ export class Points {
       written.push(await components.write(source, snapshot, before));
     }
     gaps.push(...(await tryPointKeys({ repository, written, reads: snapshot.reads, signal })));
-    const locked_until = await lockPieces({
-      repository,
-      clock,
-      signal,
-      written,
-      earlier,
-      row: making.current,
-    });
+    const row = making.current;
+    const locks = { repository, clock, signal, written, earlier, row };
+    const locked_until = repository.lockDays === 0 ? undefined : await lockPieces(locks);
     await this.#complete(making, { written, gaps, snapshot, repository, holding, locked_until });
   }
 
@@ -312,21 +301,15 @@ export class Points {
     const { clock, changes, store, version, news } = this.#deps;
     const row = making.current;
     const now = clock.now();
-    const manifest: Manifest = {
-      format: 1,
-      point_id: row.point_id,
+    const manifest = newManifest(row, {
       cloud: await this.#deps.cloud(),
       version,
       schema: await new RecoveryStore(what.snapshot.reads).schema(),
-      cut_at: formatTime(row.created_at),
       completed_at: formatTime(now),
-      ...(row.scheduled_at === null ? {} : { scheduled_at: formatTime(row.scheduled_at) }),
       locked_until: what.locked_until,
-      contents: JSON.parse(row.contents),
       components: what.written,
       gaps: what.gaps,
-      not_included: NOT_INCLUDED,
-    };
+    });
     const bytes = Buffer.from(JSON.stringify(manifest));
     const sealed = await what.repository.putManifest(row.point_id, bytes, () => what.holding.assertHeld());
     const complete: PointRow = {

@@ -56,7 +56,7 @@ for (const lockDays of [1, 7, 30]) {
       const written = [{ name: 'objects', index }] as unknown as Component[];
       const row = { created_at: clock.now() };
       const deps = { repository: locking, clock, signal, written, earlier, row };
-      const until = readTime('locked_until', (await lockPieces(deps)) ?? '');
+      const until = readTime('locked_until', await lockPieces(deps));
       for (const piece of [...pieces, ...index]) {
         const end = ends.get(piece) ?? 0;
         assert.ok(end >= clock.now() + lockDays * DAY_MS, `day ${day}: a piece is free too early`);

@@ -40,11 +40,10 @@ export interface PieceLocksDeps {
   readonly row: { readonly created_at: number };
 }
 
-/** Resolves with the `locked_until` of the new point; undefined: its target has no lock. */
-export async function lockPieces(deps: PieceLocksDeps): Promise<string | undefined> {
+/** For a target that locks pieces. Resolves with the `locked_until` of the new point. */
+export async function lockPieces(deps: PieceLocksDeps): Promise<string> {
   const { repository, earlier, row, clock } = deps;
   const { lockDays } = repository;
-  if (lockDays === 0) return undefined;
   const fresh = row.created_at + heldDays(lockDays) * DAY_MS;
   if (earlier === undefined) return formatTime(fresh);
   const promised = earlier.locked_until === undefined ? 0 : readTime('locked_until', earlier.locked_until);
