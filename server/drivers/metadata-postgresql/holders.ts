@@ -5,7 +5,7 @@
  */
 import type pg from 'pg';
 import { formatTime } from '../../platform/clock.ts';
-import type { StartupError } from '../../platform/data-directory.ts';
+import { StartupError } from '../../platform/data-directory.ts';
 import { codeOf, sessionName } from './connections.ts';
 
 /** A process that may write. */
@@ -130,4 +130,23 @@ export async function endIfSilent(client: pg.Client, writer: string): Promise<bo
 export function nameOf(holder: Pick<Holder, 'host' | 'pid' | 'since'> | undefined): string {
   if (holder === undefined) return 'on another host';
   return `on ${holder.host}, process ${holder.pid}, since ${formatTime(holder.since)}`;
+}
+
+/** Why the node cannot join while that process lives. */
+export function refusalOf(holder: Holder, node: { readonly nodeId: string }): StartupError {
+  if (holder.node_id === null) {
+    return new StartupError(
+      `The database in CLOUDLET_METADATA_URL is in use by the Cloudlet ${nameOf(holder)}, which runs alone: ` +
+        'set CLOUDLET_NODE_URL there too and restart it, or use a separate database for this one',
+    );
+  }
+  if (holder.node_id === node.nodeId) {
+    return new StartupError(
+      `Node ${node.nodeId} is already running ${nameOf(holder)}: this data directory is a copy of the one there; ` +
+        'use an empty directory with the same master.key',
+    );
+  }
+  return new StartupError(
+    `The cluster already has a node for machines and databases, ${nameOf(holder)}: set CLOUDLET_COMPUTE=off here`,
+  );
 }

@@ -6,10 +6,9 @@
  */
 import type pg from 'pg';
 import type { Clock } from '../../platform/clock.ts';
-import { StartupError } from '../../platform/data-directory.ts';
 import type { Membership, NodeReport, NodeView } from '../../platform/membership.ts';
 import { connect, cut, isReadOnly } from './connections.ts';
-import { awaitFree, endIfSilent, type Holder, nameOf, SILENT_MS } from './holders.ts';
+import { awaitFree, endIfSilent, type Holder, refusalOf, SILENT_MS } from './holders.ts';
 import { NodeLeases } from './node-leases.ts';
 import { changeOf, isLive, NODES, type NodeRow, OwnReport, viewOf } from './node-rows.ts';
 import { makeStoreTables } from './postgresql-schema.ts';
@@ -391,22 +390,4 @@ export class NodeMembers implements Membership {
       // The next heartbeat reads them.
     }
   }
-}
-
-function refusalOf(holder: Holder, node: JoiningNode): StartupError {
-  if (holder.node_id === null) {
-    return new StartupError(
-      `The database in CLOUDLET_METADATA_URL is in use by the Cloudlet ${nameOf(holder)}, which runs alone: ` +
-        'set CLOUDLET_NODE_URL there too and restart it, or use a separate database for this one',
-    );
-  }
-  if (holder.node_id === node.nodeId) {
-    return new StartupError(
-      `Node ${node.nodeId} is already running ${nameOf(holder)}: this data directory is a copy of the one there; ` +
-        'use an empty directory with the same master.key',
-    );
-  }
-  return new StartupError(
-    `The cluster already has a node for machines and databases, ${nameOf(holder)}: set CLOUDLET_COMPUTE=off here`,
-  );
 }

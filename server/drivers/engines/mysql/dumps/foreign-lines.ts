@@ -7,6 +7,7 @@ import { LoadFailed } from '../../../../databases/engine.ts';
 import { isMessage, MESSAGE_REASON } from '../../../../databases/file-start.ts';
 import type { LeftOut } from '../../../../databases/left-out.ts';
 import { KnownNames } from './known-names.ts';
+import { withoutNewFunctions } from './newer-functions.ts';
 import { QUOTED_TEXT, STRING } from './sql-parts.ts';
 import { TableLines } from './table-lines.ts';
 
@@ -96,9 +97,8 @@ const ASKED =
 const ENGINE = /^((?:[^(]*\))? ?ENGINE ?=? ?)([A-Za-z]\w*)(?=[\s;,)]|$)/;
 /** The engine of a partition. */
 const OF_PARTITION = /^(\s*(?:\(\s*)?(?:SUB)?PARTITION .*? ENGINE ?= ?)([A-Za-z]\w*)(?=[\s,)]|$)/;
-/** How MySQL 4 named the engine of a table, and gave the width of a time. */
+/** How MySQL 4 named the engine of a table. */
 const TYPE = /^(\) )TYPE(?==[A-Za-z])/;
-const WIDE_TIME = /^(\s*(?:\0\d+\0|\w+) timestamp)\((?:[7-9]|1\d)\)/i;
 const GENERATED = /(\bGENERATED ALWAYS AS \((?:(?!\bGENERATED ALWAYS AS ).)*\) (?:VIRTUAL|STORED)) NOT NULL/;
 /** An unused index in the form of MySQL Workbench. */
 const INDEX = /^(\s*(?:UNIQUE |FULLTEXT |SPATIAL )?(?:KEY|INDEX) .*\)) INVISIBLE(?=\s*[,)]|\s*$)/;
@@ -302,87 +302,6 @@ export class ForeignLines {
     this.#leftOut.add({ line, text, reason });
   }
 }
-
-const MAKES_UUID = /\buuid_to_bin\(\s*uuid\(\)\s*(?:,\s*(\w+)\s*)?\)/gi;
-const SHOWS_UUID = /\bbin_to_uuid\(([^(),']+)(?:,\s*(\w+)\s*)?\)/gi;
-/** Functions of MariaDB from 11.7 on, in its own dumps. */
-const UUID_OF_VERSION = /\buuid_v[47]\(\)/gi;
-const AS_JSON = /\bcast\(((?:[^()]|\([^()]*\))+) as json\)/gi;
-const ANY_VALUE = /\bany_value\(((?:[^()]|\([^()]*\))+)\)/gi;
-/** A column of MySQL 9; MariaDB has the type from 11.7 on. */
-const VECTOR = /^( {2}\0\d+\0) vector\((\d{1,5})\)/;
-const MATCHES = /\bregexp_like\(([^(),]+),([^(),]+)\)/gi;
-const EACH_QUOTED = new RegExp(QUOTED.source, 'g');
-const PLACE = /\0(\d+)\0/g;
-const NO_FUNCTION = 'the server has no such function; others do the same';
-const IS_OFF = /^(?:0|false)$/i;
-
-interface Rewriting {
-  readonly tell: (text: string, reason: string) => void;
-  readonly keepsVersions: boolean;
-}
-
-/** Replaces functions of MySQL and newer MariaDB that are checked when a statement runs. */
-function withoutNewFunctions(line: string, { tell, keepsVersions }: Rewriting): string {
-  if (!/^ {2}(?:`|CONSTRAINT |\w+ timestamp\()|^\/\*!50001 VIEW /.test(line)) return line;
-  const quoted: string[] = [];
-  const bare = line.replaceAll(EACH_QUOTED, (text) => `\0${quoted.push(text) - 1}\0`);
-  const whole = (text: string) => text.replaceAll(PLACE, (_, at: string) => quoted[Number(at)] ?? '');
-  const made = bare.replaceAll(MAKES_UUID, (call) => {
-    tell(call, `${NO_FUNCTION}, with parts of the time in the order of the text`);
-    return "unhex(replace(uuid(),'-',''))";
-  });
-  const compact = made.replaceAll(AS_JSON, (call, of: string) => {
-    tell(whole(call), NO_FUNCTION);
-    return `json_compact(${of})`;
-  });
-  const bare8 = compact.replaceAll(ANY_VALUE, (call, of: string) => {
-    tell(whole(call), 'the server picks any value of a group anyway');
-    return `(${of})`;
-  });
-  const timed = bare8.replace(WIDE_TIME, (_, before: string) => {
-    tell('timestamp(14)', 'times have at most 6 digits after the seconds; the width of MySQL 4 is left out');
-    return before;
-  });
-  const typed = keepsVersions
-    ? timed
-    : timed.replace(VECTOR, (_, name: string, count: string) => {
-        tell(`vector(${count})`, 'the server has no vector type; the column stores their bytes');
-        return `${name} varbinary(${Number(count) * 4})`;
-      });
-  const random = typed.replaceAll(UUID_OF_VERSION, (call) => {
-    if (keepsVersions) return call;
-    tell(call, 'the server has no such function: new rows get UUIDs of version 1 by uuid()');
-    return 'uuid()';
-  });
-  const matching = random.replaceAll(MATCHES, (call, text: string, match: string) => {
-    tell(whole(call), NO_FUNCTION);
-    return `(${text.trim()} regexp ${match.trim()})`;
-  });
-  const shows = matching.replaceAll(SHOWS_UUID, (call, of: string, isSwapped = '0') => {
-    tell(whole(call), NO_FUNCTION);
-    const parts = IS_OFF.test(isSwapped) ? SHOWN : SWAPPED;
-    return `lower(concat_ws('-',${parts.map(([at, length]) => `substr(hex(${of}),${at},${length})`).join()}))`;
-  });
-  return whole(shows);
-}
-
-/** Where the parts of a UUID stand among its digits, and their length. */
-const SHOWN = [
-  [1, 8],
-  [9, 4],
-  [13, 4],
-  [17, 4],
-  [21, 12],
-] as const;
-/** With the parts of the time swapped, as uuid_to_bin(…, 1) stores it. */
-const SWAPPED = [
-  [9, 8],
-  [5, 4],
-  [1, 4],
-  [17, 4],
-  [21, 12],
-] as const;
 
 /** Decodes text with one character per byte. */
 const shown = (bytes: string) => Buffer.from(bytes, 'latin1').toString();
