@@ -2,20 +2,17 @@
  * The processes of databases: their number, their end, their view of the host, and which requests they delay.
  */
 import assert from 'node:assert/strict';
-import { execFileSync, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import * as fs from 'node:fs';
-import { getPriority, tmpdir } from 'node:os';
+import { getPriority } from 'node:os';
 import { join } from 'node:path';
-import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { after, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { notInstalled } from '../../../../scripts/installed.ts';
-import { type EngineDatabase, LoadFailed } from '../../../databases/engine.ts';
+import type { EngineDatabase } from '../../../databases/engine.ts';
 import { isAppError } from '../../../platform/errors.ts';
 import { eventually } from '../../../testing/eventually.ts';
-import { newDatabase } from '../../../testing/new-database.ts';
 import { allowedProcessors, slicesNs } from '../../../testing/processors.ts';
 import { openSqlite, type SqliteFixture } from '../../../testing/sqlite-fixture.ts';
 import { ChildSlots } from '../../engine-children/child-slots.ts';
@@ -280,129 +277,4 @@ describe('what one sees', () => {
     await engine.drop(mine.database);
     assert.deepEqual(await run(other, 'SELECT b FROM a'), [['secret']]);
   });
-});
-
-describe('a file that a stranger made', () => {
-  test('is used or refused, whatever is in it, and the one that is there stays until it is good', async () => {
-    const { engine, make, run } = fixture();
-    const [source, target] = [await make(), await make()];
-    await run(source, 'CREATE TABLE a (b PRIMARY KEY, c)');
-    await run(
-      source,
-      `INSERT INTO a SELECT n, hex(randomblob(100)) FROM
-      (WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c LIMIT 300) SELECT n FROM c)`,
-    );
-    await run(target, 'CREATE TABLE here (x)');
-    const whole = await buffer((await engine.dump(source, 'sqlite', { signal: NOBODY_LEAVES })).stream);
-    let refused = 0;
-    for (const at of [16, 28, 44, 52, 100, 103, 4096, 4099, 5000, 8192, 8200, 20_000]) {
-      const crafted = Buffer.from(whole);
-      crafted.fill(0xff, at, at + 8);
-      const loaded = await engine.load(target, Readable.from([crafted]), { signal: NOBODY_LEAVES }).then(
-        () => true,
-        (error) => {
-          assert.ok(error instanceof LoadFailed, String(error));
-          return false;
-        },
-      );
-      if (!loaded) refused++;
-      await run(target, 'SELECT * FROM sqlite_schema');
-    }
-    assert.ok(refused > 5, `${refused} were refused`);
-  });
-
-  test('larger than the database may be is not taken in', async () => {
-    const { engine, make, run } = fixture();
-    const [source, target] = [await make(), await make({ sizeLimitBytes: 100_000 })];
-    await run(source, 'CREATE TABLE a AS SELECT zeroblob(200000) AS b');
-    await run(target, 'CREATE TABLE here (x)');
-    const { stream } = await engine.dump(source, 'sqlite', { signal: NOBODY_LEAVES });
-    await assert.rejects(engine.load(target, stream, { signal: NOBODY_LEAVES }), LoadFailed);
-    assert.deepEqual(await run(target, 'SELECT name FROM sqlite_schema'), [['here']]);
-  });
-});
-
-test('a full disk is reported as that, tears nothing, and does no harm when there is space again', async (context) => {
-  const reason = process.getuid?.() === 0 ? notInstalled('mount', 'umount') : 'needs root';
-  if (reason !== false) return context.skip(reason);
-  const disk = fs.mkdtempSync(join(tmpdir(), 'cloudlet-full-'));
-  execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=12m', 'none', disk]);
-  const { engine, folder, make, run, close } = openSqlite({ folder: join(disk, 'sqlite') });
-  try {
-    const database = await make({ sizeLimitBytes: 2 ** 30 });
-    await run(database, 'CREATE TABLE a (b)');
-    await run(database, 'INSERT INTO a VALUES (zeroblob(4000000))');
-    const isDiskFull = (error: unknown) => isAppError(error, 'host_disk_full');
-    const other = await make();
-    const filler = join(disk, 'filler');
-    const { bavail, bsize } = fs.statfsSync(disk);
-    fs.writeFileSync(filler, Buffer.alloc(Math.max(0, bavail * bsize - 2 * 2 ** 20)));
-    await assert.rejects(
-      engine.dump(database, 'sqlite', { signal: NOBODY_LEAVES }),
-      isDiskFull,
-      'some is left, too little',
-    );
-    fs.rmSync(filler);
-    const dump = await buffer((await engine.dump(database, 'sqlite', { signal: NOBODY_LEAVES })).stream);
-    await assert.rejects(run(database, 'INSERT INTO a VALUES (zeroblob(9000000))'), isDiskFull);
-    await run(database, 'INSERT INTO a VALUES (zeroblob(2000000))');
-    await assert.rejects(engine.dump(database, 'sqlite', { signal: NOBODY_LEAVES }), isDiskFull);
-    await assert.rejects(
-      engine.load(other, Readable.from([dump, dump]), { signal: NOBODY_LEAVES }),
-      isDiskFull,
-    );
-    assert.deepEqual(
-      fs.readdirSync(join(folder, database.database)).filter((name) => /copy/.test(name)),
-      [],
-    );
-    assert.deepEqual(
-      fs.readdirSync(folder).filter((name) => /load/.test(name)),
-      [],
-    );
-    await run(database, 'DELETE FROM a');
-    await run(database, 'INSERT INTO a VALUES (1)');
-    assert.deepEqual(await run(database, 'SELECT b FROM a'), [[1]]);
-    assert.deepEqual(await run(database, 'PRAGMA integrity_check'), [['ok']]);
-  } finally {
-    await close();
-    execFileSync('umount', [disk]);
-    fs.rmdirSync(disk);
-  }
-});
-
-test('a value too long to be sent is refused, and the process goes on', async () => {
-  const { engine, make } = fixture();
-  const database = await make();
-  const sql = 'SELECT hex(randomblob(16000000))';
-  const body = Buffer.from(JSON.stringify({ requests: [{ type: 'execute', stmt: { sql } }] }));
-  const answer = await engine.call(database, { kind: 'hrana', path: 'v3/pipeline' }, { body });
-  assert.match(answer.body.toString(), /RESPONSE_TOO_LARGE/);
-});
-
-test('a query refuses what it would leave half done, and gives values as JSON has them', async () => {
-  const { engine, make, run } = fixture();
-  const database = await make();
-  await run(database, 'CREATE TABLE a (b)');
-  for (const statement of [
-    'INSERT INTO a VALUES (1); DELETE FROM a',
-    'BEGIN',
-    '',
-    '-- nothing',
-    'ATTACH "x" AS y',
-  ]) {
-    await assert.rejects(run(database, statement), { name: 'QueryFailed' }, statement);
-  }
-  for (const statement of ['SELECT 1;', ' SELECT 1 ; -- one', '/* a */ SELECT 1 /* b */']) {
-    assert.deepEqual(await run(database, statement), [[1]]);
-  }
-  const kinds = "SELECT 9007199254740993, x'0102', 1e999, NULL, ?, ?, ?";
-  const values = await run(database, kinds, 'a', 1.5, true);
-  assert.deepEqual(values, [['9007199254740993', 'AQI=', 'Infinity', null, 'a', 1.5, 1]]);
-  const large = { ...WHOLE, statement: 'SELECT zeroblob(30000000)', params: [], readOnly: true };
-  const { rows, truncated } = await engine.query(database, large);
-  assert.deepEqual([rows.toJSON(), truncated], [[], true]);
-  const missing = newDatabase();
-  await assert.rejects(
-    engine.query(missing, { ...WHOLE, statement: 'SELECT 1', params: [], readOnly: true }),
-  );
 });
