@@ -95,16 +95,21 @@ export async function withCloud<Result>(
 
 /** Lets the account have as many of these as a row creates: its plan allows fewer. */
 export async function liftQuotas({ client, process: { api } }: Cloud, ...quotas: string[]): Promise<void> {
-  const { body: account } = await client.call('/api/account');
+  const account = await bodyOf(client, '/api/account');
   const json = { quotas: Object.fromEntries(quotas.map((quota) => [quota, null])) };
   const admin = new Client(api, ADMIN_KEY);
-  const { status, body } = await admin.call(`/api/admin/accounts/${account.id}`, { method: 'PATCH', json });
-  if (status !== 200) throw new Error(`lifting quotas was answered ${status}: ${JSON.stringify(body)}`);
+  await bodyOf(admin, `/api/admin/accounts/${account.id}`, { method: 'PATCH', json });
+}
+
+/** The body of the response. Throws if the call is refused. */
+export async function bodyOf(client: Client, path: string, call: Parameters<Client['call']>[1] = {}) {
+  const { status, body } = await client.call(path, call);
+  if (status >= 300) throw new Error(`${path} was answered ${status}: ${JSON.stringify(body)}`);
+  return body;
 }
 
 export async function createBucket(client: Client, bucket: Readonly<Record<string, unknown>>): Promise<void> {
-  const { status, body } = await client.call('/api/buckets', { json: bucket });
-  if (status !== 201) throw new Error(`creating a bucket was answered ${status}: ${JSON.stringify(body)}`);
+  await bodyOf(client, '/api/buckets', { json: bucket });
 }
 
 /** Uploads one object and returns its id. */

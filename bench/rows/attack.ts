@@ -14,6 +14,7 @@ import { comesFirst, runApart } from '../own-computer.ts';
 import { compare } from '../ratios.ts';
 import { ratioRow } from '../table.ts';
 import {
+  bodyOf,
   type Cloud,
   createBucket,
   type Measurement,
@@ -56,10 +57,8 @@ interface Victim {
   readonly errors: string[];
 }
 
-async function made(client: Client, path: string, json: object) {
-  const { status, body } = await client.call(path, { json });
-  if (status !== 201) throw new Error(`${path} was answered ${status}: ${JSON.stringify(body)}`);
-  return body;
+function made(client: Client, path: string, json: object) {
+  return bodyOf(client, path, { json });
 }
 
 async function newVictim({ client }: Cloud): Promise<Victim> {

@@ -13,7 +13,7 @@ import { runChild } from '../child.ts';
 import { compare, interleave, median } from '../ratios.ts';
 import { serverLineOf, serverPidOf, startByHand } from '../server-by-hand.ts';
 import { formatBytes, ratioRow } from '../table.ts';
-import { type Cloud, type Measurement, type Row, type RunOptions, withCloud } from '../workshop.ts';
+import { bodyOf, type Cloud, type Measurement, type Row, type RunOptions, withCloud } from '../workshop.ts';
 
 const POINT_SELECTS = new URL('../children/point-selects.ts', import.meta.url);
 const CONNECTIONS = 4;
@@ -97,8 +97,7 @@ async function create(
   { engine }: Kind,
   name: string,
 ): Promise<{ readonly id: string; readonly uri: string }> {
-  const { status, body } = await client.call('/api/databases', { json: { name, engine } });
-  if (status !== 201) throw new Error(`creating a database was answered ${status}: ${JSON.stringify(body)}`);
+  const body = await bodyOf(client, '/api/databases', { json: { name, engine } });
   return { id: body.database_id, uri: body.connection.uri };
 }
 
@@ -117,11 +116,8 @@ async function timeFirstQuery(cloud: Cloud, kind: Kind, name: string): Promise<n
 
 /** The usual case: creating a database leaves its pages in memory. */
 async function startAgain({ client }: Cloud): Promise<void> {
-  const { body } = await client.call('/api/databases');
-  const { status } = await client.call(`/api/databases/${body[0].database_id}/restart`, {
-    method: 'POST',
-  });
-  if (status !== 200) throw new Error(`restarting a server was answered ${status}`);
+  const [database] = await bodyOf(client, '/api/databases');
+  await bodyOf(client, `/api/databases/${database.database_id}/restart`, { method: 'POST' });
 }
 
 function timeRow(work: string, times: readonly number[], most: number): Row {

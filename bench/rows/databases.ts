@@ -11,6 +11,7 @@ import { statusBytes } from '../process-figures.ts';
 import { compare, interleave, median } from '../ratios.ts';
 import { formatBytes, formatNumber, ratioRow } from '../table.ts';
 import {
+  bodyOf,
   type Cloud,
   liftQuotas,
   type Measurement,
@@ -37,8 +38,7 @@ interface Made {
 }
 
 async function create({ client }: Cloud, name: string): Promise<Made> {
-  const { status, body } = await client.call('/api/databases', { json: { name } });
-  if (status !== 201) throw new Error(`creating a database was answered ${status}: ${JSON.stringify(body)}`);
+  const body = await bodyOf(client, '/api/databases', { json: { name } });
   return { url: body.connection.uri.split('?')[0], token: body.connection.password };
 }
 

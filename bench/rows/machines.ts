@@ -4,6 +4,7 @@ import { banner, forwardOf, type LaunchLine, launchByHand, launchLineOf } from '
 import { compare, interleave } from '../ratios.ts';
 import { ratioRow } from '../table.ts';
 import {
+  bodyOf,
   type Cloud,
   liftQuotas,
   type Measurement,
@@ -18,14 +19,8 @@ const MANY = 100;
 const MOST_CREATE_MS = 50;
 const MOST_BANNER_MS = 10_000;
 
-async function call(cloud: Cloud, path: string, init: object) {
-  const { status, body } = await cloud.client.call(path, init);
-  if (status >= 300) throw new Error(`${path} was answered ${status}: ${JSON.stringify(body)}`);
-  return body;
-}
-
-const post = (cloud: Cloud, path: string) => call(cloud, path, { method: 'POST' });
-const create = (cloud: Cloud) => call(cloud, '/api/vms', { json: VM });
+const post = (cloud: Cloud, path: string) => bodyOf(cloud.client, path, { method: 'POST' });
+const create = (cloud: Cloud) => bodyOf(cloud.client, '/api/vms', { json: VM });
 
 async function elapsed(work: () => Promise<unknown>): Promise<number> {
   const began = performance.now();

@@ -8,7 +8,7 @@ import { type Document, MongoClient } from 'mongodb';
 import { runChild } from '../child.ts';
 import { compare, interleave, median } from '../ratios.ts';
 import { ratioRow } from '../table.ts';
-import { type Cloud, type Measurement, type Row, type RunOptions, withCloud } from '../workshop.ts';
+import { bodyOf, type Cloud, type Measurement, type Row, type RunOptions, withCloud } from '../workshop.ts';
 import { runWrk } from '../wrk.ts';
 import { REST_MS } from './databases.ts';
 
@@ -24,8 +24,7 @@ const RUNAWAYS = 2;
 
 async function create({ client }: Cloud, name: string): Promise<string> {
   const json = { name, engine: 'mongodb' };
-  const { status, body } = await client.call('/api/databases', { json });
-  if (status !== 201) throw new Error(`creating a database was answered ${status}: ${JSON.stringify(body)}`);
+  const body = await bodyOf(client, '/api/databases', { json });
   return body.connection.uri;
 }
 

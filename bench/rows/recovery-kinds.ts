@@ -7,7 +7,7 @@ import { Client } from '../../test/harness/client.ts';
 import { ADMIN_KEY } from '../../test/harness/cloud-process.ts';
 import { compare } from '../ratios.ts';
 import { skippedRow } from '../table.ts';
-import { type Cloud, type Measurement, type Row, type RunOptions, withCloud } from '../workshop.ts';
+import { bodyOf, type Cloud, type Measurement, type Row, type RunOptions, withCloud } from '../workshop.ts';
 
 const MIB = 2 ** 20;
 /** A disk changed just now is read again by the next point, because file systems count time in ticks. */
@@ -22,16 +22,10 @@ interface Point {
   readonly ms: number;
 }
 
-async function call(client: Client, path: string, init: object) {
-  const { status, body } = await client.call(path, init);
-  if (status >= 300) throw new Error(`${path} was answered ${status}: ${JSON.stringify(body)}`);
-  return body;
-}
-
 async function point({ process: { api } }: Cloud): Promise<Point> {
   const admin = new Client(api, ADMIN_KEY);
   const began = performance.now();
-  const made = await call(admin, '/api/disaster-recovery/points?wait=600', { method: 'POST' });
+  const made = await bodyOf(admin, '/api/disaster-recovery/points?wait=600', { method: 'POST' });
   if (made.state !== 'complete') throw new Error(`a recovery point is ${JSON.stringify(made)}`);
   return { ...made, ms: performance.now() - began };
 }
@@ -128,7 +122,7 @@ async function dumps(options: RunOptions, engine: keyof typeof FILLING): Promise
     const { status, body } = await cloud.client.call('/api/databases', { json: { name: 'bench', engine } });
     if (status >= 300) return [skippedRow(`recovery point of ${engine}`, '≤ 0.60 ×', body.detail)];
     const run = (statement: string) =>
-      call(cloud.client, `/api/databases/${body.database_id}/query`, {
+      bodyOf(cloud.client, `/api/databases/${body.database_id}/query`, {
         json: { statement, read_only: false },
       });
     const kind: Kind = {

@@ -11,6 +11,7 @@ import { runProgram } from '../child.ts';
 import { type Comparison, compare } from '../ratios.ts';
 import { skippedRow } from '../table.ts';
 import {
+  bodyOf,
   type Cloud,
   createBucket,
   type Measurement,
@@ -45,13 +46,11 @@ async function timed(work: () => Promise<unknown>): Promise<number> {
   return performance.now() - began;
 }
 
-async function call(
+function call(
   admin: Client,
   path: string,
 ): Promise<{ state: string; stored_bytes: number; size_bytes: number }> {
-  const { status, body } = await admin.call(`${ROOT}/${path}`, { method: 'POST' });
-  if (status >= 300) throw new Error(`${path} was answered ${status}: ${JSON.stringify(body)}`);
-  return body;
+  return bodyOf(admin, `${ROOT}/${path}`, { method: 'POST' });
 }
 
 async function point(admin: Client) {

@@ -13,6 +13,7 @@ import { cpuMs } from '../process-figures.ts';
 import { compare, interleave, median } from '../ratios.ts';
 import { ratioRow } from '../table.ts';
 import {
+  bodyOf,
   type Cloud,
   liftQuotas,
   type Measurement,
@@ -32,21 +33,18 @@ const MOST_LIST_MS = 20;
 const LISTINGS = 21;
 const AT_LEAST = 0.6;
 
-async function call(cloud: Cloud, path: string, init: object) {
-  const { status, body } = await cloud.client.call(path, init);
-  if (status >= 300) throw new Error(`${path} was answered ${status}: ${JSON.stringify(body)}`);
-  return body;
-}
-
 async function running(cloud: Cloud, more: object = {}): Promise<{ vmId: string; host: string }> {
-  const { vm_id: vmId, ip_address: host } = await call(cloud, '/api/vms', { json: { ...VM, ...more } });
-  await call(cloud, `/api/vms/${vmId}/start`, { method: 'POST' });
+  const { vm_id: vmId, ip_address: host } = await bodyOf(cloud.client, '/api/vms', {
+    json: { ...VM, ...more },
+  });
+  await bodyOf(cloud.client, `/api/vms/${vmId}/start`, { method: 'POST' });
   await banner({ host, port: 2222 });
   return { vmId, host };
 }
 
 async function ended(cloud: Cloud, vmIds: readonly string[]): Promise<void> {
-  for (const vmId of vmIds) await call(cloud, `/api/vms/${vmId}/stop?force=true`, { method: 'POST' });
+  for (const vmId of vmIds)
+    await bodyOf(cloud.client, `/api/vms/${vmId}/stop?force=true`, { method: 'POST' });
 }
 
 async function idleCost(options: RunOptions, cloud: Cloud): Promise<Row> {
@@ -69,10 +67,10 @@ async function idleCost(options: RunOptions, cloud: Cloud): Promise<Row> {
 }
 
 async function listing(cloud: Cloud): Promise<Row> {
-  const count = async () => (await call(cloud, `/api/vms?limit=${ROWS}`, {})).length as number;
+  const count = async () => (await bodyOf(cloud.client, `/api/vms?limit=${ROWS}`, {})).length as number;
   for (let have = await count(); have < ROWS; have = await count()) {
     const makers = Math.min(AT_ONCE, ROWS - have);
-    await Promise.all(Array.from({ length: makers }, () => call(cloud, '/api/vms', { json: VM })));
+    await Promise.all(Array.from({ length: makers }, () => bodyOf(cloud.client, '/api/vms', { json: VM })));
   }
   const times: number[] = [];
   let bytes = 0;
