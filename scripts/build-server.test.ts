@@ -1,13 +1,29 @@
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 
 const BUILD = join(import.meta.dirname, '../build/server/current');
+const FILES = readdirSync(BUILD).filter((name) => name.endsWith('.js'));
 
 test('the built server is plain ASCII: one other letter doubles the memory that the text of its file takes', () => {
-  const files = readdirSync(BUILD).filter((name) => name.endsWith('.js'));
-  assert.ok(files.includes('main.js'));
-  const others = files.filter((name) => /[^\0-\x7f]/.test(readFileSync(join(BUILD, name), 'latin1')));
+  assert.ok(FILES.includes('main.js'));
+  const others = FILES.filter((name) => /[^\0-\x7f]/.test(readFileSync(join(BUILD, name), 'latin1')));
   assert.deepEqual(others, []);
+});
+
+test('node:http is not imported: that would load all of its exports, with a client of HTTP', () => {
+  const importing = FILES.filter((name) =>
+    /\b(?:from|import)"(?:node:)?http"/.test(readFileSync(join(BUILD, name), 'latin1')),
+  );
+  assert.deepEqual(importing, []);
+});
+
+test('a process that has loaded the whole cloud has not loaded a client of HTTP', () => {
+  const [cloud = ''] = FILES.filter((name) => /^cloud-\w+\.js$/.test(name));
+  const words = `await import('${join(BUILD, cloud)}'); console.log(process.moduleLoadList.join(' '))`;
+  const loaded = execFileSync(process.execPath, ['--input-type=module', '-e', words], { encoding: 'utf8' });
+  assert.match(loaded, /NativeModule _http_server/);
+  assert.doesNotMatch(loaded, /undici/);
 });

@@ -16,6 +16,7 @@ import {
   statSync,
   symlinkSync,
 } from 'node:fs';
+import http from 'node:http';
 import { join } from 'node:path';
 import { build } from 'rolldown';
 import { bundlePackages } from './build-packages.ts';
@@ -55,6 +56,27 @@ const PLAIN_NOTICES = {
   },
 };
 
+/** Exports of `node:http` that load a whole client of HTTP, with WebAssembly, when they are read. */
+const COSTLY_EXPORTS = ['WebSocket', 'CloseEvent', 'MessageEvent'];
+const CHEAP_HTTP = '\0cheap-http';
+
+/**
+ * Takes `node:http` without an `import`, which reads all exports of a module, also those not asked for: 3 MB
+ * less memory, and a sooner start.
+ */
+const CHEAP_IMPORT = {
+  name: 'cheap import',
+  resolveId(source: string, _importer: string | undefined, { kind }: { kind: string }) {
+    return kind === 'import-statement' && /^(node:)?http$/.test(source) ? CHEAP_HTTP : null;
+  },
+  load(id: string) {
+    if (id !== CHEAP_HTTP) return null;
+    const cheap = Object.keys(http).filter((name) => !COSTLY_EXPORTS.includes(name));
+    const own = "const own = process.getBuiltinModule('node:http');";
+    return `${own} export default own; export const { ${cheap.join(', ')} } = own;`;
+  },
+};
+
 async function bundle(folder: string): Promise<void> {
   const names = ['main', ...programNames()];
   const input = Object.fromEntries(
@@ -68,7 +90,7 @@ async function bundle(folder: string): Promise<void> {
     external: NOT_BUNDLED,
     // Libraries have no side effects on import: unused code is not in a program's chunks.
     treeshake: { moduleSideEffects: (id) => !id.includes('/libs/') },
-    plugins: [PLAIN_NOTICES],
+    plugins: [PLAIN_NOTICES, CHEAP_IMPORT],
     output: {
       dir: folder,
       entryFileNames: '[name].js',
