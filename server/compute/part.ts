@@ -169,6 +169,8 @@ export interface Host {
   readonly waits: {
     readonly count: number;
     readonly isScarce: boolean;
+    /** There is nothing to update. */
+    readonly mayRest: boolean;
     update(ownersOf: () => Promise<ReadonlyMap<string, number>>, over: ReadonlySet<string>): Promise<unknown>;
   };
   /** Firewall rules that isolate this host from machines. */
@@ -317,7 +319,10 @@ export function computePart(
     countRunning: async () => (await store.listRunning()).length,
     jobs: [
       every('block connections from machines to this host', CHECK_MS, guard),
-      every('pause machines on a full disk', HALT_CHECK_MS, () => haltWaiting(host, alarms, parts)),
+      {
+        ...every('pause machines on a full disk', HALT_CHECK_MS, () => haltWaiting(host, alarms, parts)),
+        mayRest: () => host.waits.mayRest,
+      },
       every('watch for open files', CHECK_MS, async () => watchFiles(host, alarms)),
       every('sample machines', SAMPLE_MS, () => sampler.tick()),
       every('connect machines to their private networks', CONNECT_MS, connectAll),

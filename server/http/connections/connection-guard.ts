@@ -62,7 +62,8 @@ export class ConnectionGuard {
   readonly #turnedAway = new WeakSet<Socket>();
   #refusing = 0;
   #hasWarnedOfTls = false;
-  readonly #timer: NodeJS.Timeout;
+  /** Runs while there are connections: an idle cloud does not wake up for it. */
+  #timer: NodeJS.Timeout | undefined;
   /** Results of the last check. */
   #slowReaders = new SlowReaders([]);
   #crowding: Used[] = [];
@@ -80,7 +81,6 @@ export class ConnectionGuard {
       slowReader: (of) => this.#slowReaders.take(of),
       crowding: () => this.#takeCrowding(),
     });
-    this.#timer = setInterval(() => this.#check(), CHECK_MS).unref();
   }
 
   get connections(): number {
@@ -95,6 +95,7 @@ export class ConnectionGuard {
   /** Attaches the guard to a server. */
   watch(server: Server): void {
     server.on('connection', (socket: Socket) => {
+      this.#timer ??= setInterval(() => this.#check(), CHECK_MS).unref();
       this.#transfers.set(socket, {
         request: undefined,
         response: undefined,
@@ -132,6 +133,7 @@ export class ConnectionGuard {
 
   close(): void {
     clearInterval(this.#timer);
+    this.#timer = undefined;
   }
 
   #isReceiving(socket: Socket): boolean {
@@ -155,6 +157,7 @@ export class ConnectionGuard {
   #check(): void {
     this.#cutSlow();
     this.#crowding = this.#slots.isFull ? this.#crowdingNow() : [];
+    if (this.#transfers.size === 0) this.close();
   }
 
   /** Connections of the account that uses most, beyond its share; the newest last. */

@@ -121,16 +121,13 @@ export class WebSockets {
     perMessageDeflate: false,
   });
   readonly #connections = new Map<WebSocket, Connection>();
-  readonly #timers: readonly NodeJS.Timeout[];
+  /** Run while there are connections: an idle cloud does not wake up for them. */
+  #timers: readonly NodeJS.Timeout[] = [];
   #isClosing = false;
 
   constructor(deps: WebSocketsDeps) {
     this.#deps = deps;
     this.#patterns = deps.routes.map((route) => ({ route, pattern: patternOf(route.path) }));
-    this.#timers = [
-      setInterval(() => this.#ping(), (deps.pingSeconds ?? PING_SECONDS) * 1000).unref(),
-      setInterval(() => void this.#recheck(), (deps.recheckSeconds ?? RECHECK_SECONDS) * 1000).unref(),
-    ];
     // The library's responses to a bad handshake are not problem details.
     this.#server.on('wsClientError', (error, socket) => {
       const problem = new AppError('bad_http', `Invalid WebSocket handshake: ${error.message}`);
@@ -159,7 +156,7 @@ export class WebSockets {
   close(): void {
     this.#isClosing = true;
     this.#deps.forward?.close();
-    for (const timer of this.#timers) clearInterval(timer);
+    this.#unwatch();
     for (const socket of this.#connections.keys()) {
       this.#shut(socket, { code: 1001, reason: 'Cloudlet is stopping', withinMs: STOP_MS });
     }
@@ -250,7 +247,11 @@ export class WebSockets {
 
   #run(webSocket: WebSocket, session: SocketSession, connection: Connection): void {
     this.#connections.set(webSocket, connection);
-    webSocket.on('close', () => this.#connections.delete(webSocket));
+    this.#watch();
+    webSocket.on('close', () => {
+      this.#connections.delete(webSocket);
+      if (this.#connections.size === 0) this.#unwatch();
+    });
     webSocket.on('error', () => {}); // a frame too large, broken framing: ws closes with the right code
     const isAlive = () => {
       connection.isAlive = true;
@@ -310,6 +311,20 @@ export class WebSockets {
       this.#deps.log.error({ err: error }, 'the credential of a WebSocket could not be checked');
       return true;
     }
+  }
+
+  #watch(): void {
+    if (this.#timers.length > 0 || this.#isClosing) return;
+    const { pingSeconds = PING_SECONDS, recheckSeconds = RECHECK_SECONDS } = this.#deps;
+    this.#timers = [
+      setInterval(() => this.#ping(), pingSeconds * 1000).unref(),
+      setInterval(() => void this.#recheck(), recheckSeconds * 1000).unref(),
+    ];
+  }
+
+  #unwatch(): void {
+    for (const timer of this.#timers) clearInterval(timer);
+    this.#timers = [];
   }
 
   /** Closes connections whose credential has ended. */

@@ -36,3 +36,23 @@ test('it ends when it is stopped, also by its own work', async () => {
   await sleep(50);
   assert.equal(count, 1);
 });
+
+test('work with nothing to watch comes once a second, and often as soon as there is something', async () => {
+  let [often, other] = [0, 0];
+  let isResting = true;
+  const beats = [
+    onBeat(
+      20,
+      () => often++,
+      () => isResting,
+    ),
+    onBeat(20, () => other++),
+  ];
+  await eventually(() => often >= 2);
+  assert.ok(other > 3 * often, `${often} of ${other} turns`);
+  isResting = false;
+  const [before, otherBefore] = [often, other];
+  await eventually(() => often - before >= 10);
+  assert.ok(other - otherBefore < 10 * (often - before), `${often - before} of ${other - otherBefore} turns`);
+  for (const beat of beats) beat.stop();
+});

@@ -3,6 +3,8 @@ import { systemClock } from '../clock.ts';
 
 /** Work due within this time runs now: timers are a little early or late relative to each other. */
 const SLACK_MS = 10;
+/** The interval of work that has nothing to watch now. */
+const REST_MS = 1000;
 
 export interface Beat {
   stop(): void;
@@ -11,6 +13,7 @@ export interface Beat {
 interface Due {
   readonly everyMs: number;
   readonly work: () => unknown;
+  readonly mayRest: () => boolean;
   /** A time of the monotonic clock. */
   at: number;
 }
@@ -20,10 +23,11 @@ let timer: NodeJS.Timeout | undefined;
 
 /**
  * Calls `work` at the multiples of `everyMs` since this process began, and never keeps the process
- * alive. Moments that passed while it was busy are skipped.
+ * alive. Moments that passed while it was busy are skipped. While `mayRest` says that there is nothing to watch,
+ * shorter intervals are a second.
  */
-export function onBeat(everyMs: number, work: () => unknown): Beat {
-  const due: Due = { everyMs, work, at: nextAt(everyMs) };
+export function onBeat(everyMs: number, work: () => unknown, mayRest = () => false): Beat {
+  const due: Due = { everyMs, work, mayRest, at: nextAt(everyMs) };
   all.add(due);
   arm();
   return {
@@ -50,7 +54,7 @@ function arm(): void {
 function run(): void {
   const until = systemClock.monotonic() + SLACK_MS;
   const now = [...all].filter(({ at }) => at <= until);
-  for (const due of now) due.at = nextAt(due.everyMs);
+  for (const due of now) due.at = nextAt(due.mayRest() ? Math.max(REST_MS, due.everyMs) : due.everyMs);
   arm();
   // An error of one ends the process, as in a timer, but the others still run.
   for (const due of now)

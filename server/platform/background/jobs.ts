@@ -17,6 +17,8 @@ export interface Job {
    */
   readonly per: 'node' | 'host' | 'cluster';
   readonly run: () => Promise<unknown>;
+  /** True: there is nothing to watch now, and once a second is enough. */
+  readonly mayRest?: () => boolean;
   /**
    * False: this node cannot run it now, for example because it alone does not reach S3. Another
    * node then gets the lease.
@@ -67,7 +69,7 @@ export class Jobs {
     const isLeased = per === 'cluster' && isShared;
     const work = isLeased ? this.#leased(job) : run;
     if (isLeased) this.#leasedJobs.set(leaseOf(name), { job, work });
-    this.#beats.push(onBeat(everyMs, () => this.#run(name, work)));
+    this.#beats.push(onBeat(everyMs, () => this.#run(name, work), job.mayRest));
   }
 
   /** Runs under a lease. Alarms of runs here are cleared once another node has run it. */

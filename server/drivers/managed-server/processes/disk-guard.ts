@@ -80,18 +80,24 @@ export class DiskGuard {
 
   constructor(deps: DiskGuardDeps) {
     this.#deps = deps;
-    this.#beat = onBeat(CHECK_MS, () => this.check().catch(() => {}));
+    const mayRest = () => this.#isQuiet(deps.servers().filter(({ isUp }) => isUp));
+    this.#beat = onBeat(CHECK_MS, () => this.check().catch(() => {}), mayRest);
   }
 
   close(): void {
     this.#beat.stop();
   }
 
+  /** There is space, no server writes, and none waits for space. */
+  #isQuiet(up: readonly Guarded[]): boolean {
+    const isWaiting = this.#growers.size > 0 || this.#lowLeft > 0;
+    return up.length === 0 && !isWaiting && this.#deps.level() === 'ample';
+  }
+
   async check(): Promise<void> {
     const servers = this.#deps.servers();
     const up = servers.filter(({ isUp }) => isUp);
-    const isWaiting = this.#growers.size > 0 || this.#lowLeft > 0;
-    if (this.#isChecking || (up.length === 0 && !isWaiting && this.#deps.level() === 'ample')) return;
+    if (this.#isChecking || this.#isQuiet(up)) return;
     this.#isChecking = true;
     try {
       const level = this.#deps.level();

@@ -59,6 +59,11 @@ export class DiskFullWaits {
     return this.#waiting.size;
   }
 
+  /** No guest runs or waits, and there is space: nothing to update. */
+  get mayRest(): boolean {
+    return this.#deps.runs().length === 0 && this.count === 0 && !this.isScarce;
+  }
+
   /** Space is scarce for guests: those that grow are paused, those of the owner that grew most first. */
   get isScarce(): boolean {
     return this.#deps.disk.machineRoom() === 'scarce';
