@@ -176,6 +176,17 @@ test('a directory that is named stays, with its databases', async () => {
   assert.ok(existsSync(join(data, 'metadata.db')));
 });
 
+test('--keep leaves its directory, which the next one goes on with', async () => {
+  const { path, env } = folder();
+  const kept = await dev(['--keep', '--with', 'none', '--', 'true'], env);
+  assert.equal(kept.code, 0, kept.stderr);
+  const [, data = ''] = /^The data stays in (.+)$/m.exec(kept.stderr) ?? [];
+  assert.deepEqual([join(path, basename(data)), readdirSync(path)], [data, [basename(data)]]);
+  const again = await dev(['--data-dir', data, '--with', 'none', '--', 'true'], env);
+  assert.equal(again.code, 0, again.stderr);
+  assert.ok(existsSync(join(data, 'metadata.db')));
+});
+
 test('a cloud that it did not make keeps its administrator’s key', async (t) => {
   const cloud = await CloudProcess.start();
   t.after(() => cloud.stop());
