@@ -8,12 +8,28 @@ import { after, before, test } from 'node:test';
 import { packCloud } from '../../scripts/pack-cloud.ts';
 import { Client } from '../harness/client.ts';
 import { CloudProcess } from '../harness/cloud-process.ts';
+import { testWholeSuites } from '../long/whole-suites.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 /** A path that ends in another folder of packages, like npm's global one. */
 const PREFIX = mkdtempSync(join(tmpdir(), 'cloudlet-package-'));
 const INSTALLED = join(PREFIX, 'lib/node_modules/cloudlet');
 const LAUNCHER = join(PREFIX, 'bin/cloudlet');
+
+/** A journey of each domain. */
+const JOURNEYS = [
+  'accounts-login',
+  'billing-report',
+  'console-storage',
+  'databases-libsql',
+  'databases-mongodb',
+  'databases-mysql',
+  'databases-postgresql',
+  'recovery',
+  's3-basics',
+  'storage-upload',
+  'vms-life',
+];
 
 let cloud: CloudProcess;
 let client: Client;
@@ -72,6 +88,8 @@ for (const engine of ['sqlite', 'mongodb']) {
     assert.deepEqual([made.status, made.body.state], [201, 'ready'], JSON.stringify(made.body));
   });
 }
+
+testWholeSuites({ folder: 'acceptance', only: JOURNEYS, settings: () => ({ TEST_LAUNCHER: LAUNCHER }) });
 
 test('what was acknowledged is there after a kill', async () => {
   await cloud.crash();

@@ -21,7 +21,8 @@ import { dropMetadata, metadataEnv } from './metadata-database.ts';
 import { StartProgress } from './start-progress.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-const LAUNCHER = join(ROOT, 'bin/cloudlet');
+/** `TEST_LAUNCHER`: that of an installed package, under the same tests. */
+const LAUNCHER = process.env.TEST_LAUNCHER ?? join(ROOT, 'bin/cloudlet');
 /** Longer than any orderly stop on an idle host; a test that waits forever reports nothing. */
 const END_MS = 120_000;
 

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { StartProgress } from './start-progress.ts';
 
-const LAUNCHER = fileURLToPath(new URL('../../bin/cloudlet', import.meta.url));
+const LAUNCHER = process.env.TEST_LAUNCHER ?? fileURLToPath(new URL('../../bin/cloudlet', import.meta.url));
 
 /**
  * A command that makes progress for this many times its timeout does not end by itself: a cloud that starts.
