@@ -63,7 +63,7 @@ test('too few credits are told before a form is sent, and a refused start says h
   const warning = page.getByText(
     'Starting this machine holds 0.023 credits for one hour, and you have 0.02 left.',
   );
-  await page.getByText('0.0116 / hour').waitFor();
+  await page.getByText('0.0116 / hour').first().waitFor();
   assert.equal(await warning.count(), 0, 'there are enough for the smallest');
   await page.getByRole('radio', { name: /t2\.small/ }).click();
   await warning.waitFor();

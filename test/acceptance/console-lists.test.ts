@@ -37,7 +37,7 @@ test('machines are filtered and sorted, and the address of the page keeps it', {
     { name: 'web-9' },
     { name: 'mail', instance_type: 't2.small', tags: 'blog,production' },
   ]);
-  await page.getByText('blog, production').waitFor();
+  await page.getByText('production', { exact: true }).waitFor();
   await page.getByRole('button', { name: 'Name', exact: true }).click();
   await rowsAre(page, ['mail', 'web-9', 'web-10']);
   await page.getByRole('button', { name: 'Name', exact: true }).click();
@@ -124,5 +124,83 @@ test('of ten thousand databases two hundred are drawn, and the filter finds each
   await eventually('more rows', async () => (await page.locator('tbody tr').count()) === 400);
   await page.getByRole('searchbox', { name: 'Filter' }).fill('db-9876');
   await rowsAre(page, ['db-9876']);
+  await page.close();
+});
+
+test('columns are hidden and shown again, and the address of the page keeps it', { skip }, async () => {
+  const page = await withMachines('chooser', [{ name: 'only' }]);
+  await rowsAre(page, ['only']);
+  const headings = () => page.locator('thead th').allInnerTexts();
+  assert.ok((await headings()).includes('Price'));
+  const menu = page.getByRole('button', { name: 'Columns' });
+  await menu.press('Enter');
+  const price = page.getByRole('menuitemcheckbox', { name: 'Price' });
+  await price.and(page.locator('[aria-checked=true]')).press('Enter');
+  await price.and(page.locator('[aria-checked=false]')).waitFor();
+  await assertAccessible(page, 'the columns', '[role=menu]');
+  await page.keyboard.press('Escape');
+  await menu.and(page.locator(':focus')).waitFor();
+  await page.reload();
+  await rowsAre(page, ['only']);
+  assert.deepEqual((await headings()).map((name) => name.trim()).filter(Boolean), [
+    'Name',
+    'State',
+    'Size',
+    'Address',
+    'Created',
+  ]);
+  await menu.press('Enter');
+  await price.press('Enter');
+  await page.locator('thead').getByText('Price').waitFor();
+  await page.close();
+});
+
+/** Selects two of three rows, and answers the question; one is left. */
+async function endTwo(page: Page, words: Readonly<{ ask: string; answer: string }>): Promise<void> {
+  for (const name of ['one', 'two']) {
+    await page.getByRole('checkbox', { name: new RegExp(`Select .*\\b${name}\\b`) }).check();
+  }
+  await page.locator('tbody input[type=checkbox]').first().press('Delete');
+  const dialog = page.getByRole('dialog', { name: words.ask });
+  await dialog.getByLabel('Type 2 to confirm').fill('2');
+  await dialog.getByRole('button', { name: words.answer }).click();
+  await dialog.getByText('2 of 2 done').waitFor();
+  await dialog.getByRole('button', { name: 'Close' }).last().click();
+  await eventually(
+    'one is left',
+    async () => (await page.locator('tbody input[type=checkbox]').count()) === 1,
+  );
+}
+
+test('several access keys are revoked, databases and webhooks deleted; others stay', { skip }, async () => {
+  const page = await fixture.signedUp('ender', '/account');
+  const client = await clientOf(fixture, page);
+  for (const name of ['one', 'two', 'three']) {
+    const scoped = { name, scopes: ['storage:read'] };
+    const events = ['vm.stopped'];
+    for (const [path, json] of [
+      ['/api/account/access-keys', scoped],
+      ['/api/databases', { name }],
+      ['/api/webhooks', { url: `https://example.com/${name}`, events }],
+    ] as const) {
+      const { status, body } = await client.call(path, { json });
+      assert.equal(status, 201, JSON.stringify(body));
+    }
+  }
+  await page.reload();
+  await endTwo(page, { ask: 'Revoke 2 access keys?', answer: 'Revoke 2 access keys' });
+  await page.goto(`${fixture.cloud.api}/databases`);
+  await endTwo(page, { ask: 'Delete 2 databases?', answer: 'Delete 2 databases' });
+  await page.goto(`${fixture.cloud.api}/webhooks`);
+  await endTwo(page, { ask: 'Delete 2 webhooks?', answer: 'Delete 2 webhooks' });
+  const left = async (path: string) => (await client.call(path)).body;
+  assert.deepEqual(
+    [
+      (await left('/api/account/access-keys')).map(({ name }: { name: string }) => name),
+      (await left('/api/databases')).map(({ name }: { name: string }) => name),
+      (await left('/api/webhooks')).map(({ url }: { url: string }) => url),
+    ],
+    [['three'], ['three'], ['https://example.com/three']],
+  );
   await page.close();
 });

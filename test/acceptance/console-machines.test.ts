@@ -54,7 +54,7 @@ step('a machine is made, typed into, and its console is there after a reload', a
   await page.getByText('No machines yet').waitFor();
   await assertAccessible(page, 'no machines');
   await page.getByRole('link', { name: 'Create machine' }).first().click();
-  await page.getByText('0.0116 credits / hour').waitFor();
+  await page.getByText('0.0116 / hour').first().waitFor();
   await page.getByLabel('Name', { exact: true }).fill(NAME);
   await page.getByRole('button', { name: 'Show as code' }).click();
   await page.getByText('"instance_type":"t2.micro"').waitFor();

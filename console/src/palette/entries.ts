@@ -22,9 +22,29 @@ export interface PaletteSource {
 
 /** True when `label` has every word of `words`, in any order and case: `shop que` finds `Query shop`. */
 export function matches(label: string, words: string): boolean {
-  const has = label.toLowerCase();
-  return words
-    .toLowerCase()
-    .split(/\s+/)
-    .every((word) => has.includes(word));
+  return finder(words)(label);
+}
+
+/** The same for many labels. */
+export function finder(words: string): (label: string) => boolean {
+  const wanted = words.toLowerCase().split(/\s+/);
+  return (label) => {
+    const has = label.toLowerCase();
+    return wanted.every((word) => has.includes(word));
+  };
+}
+
+/** The first `most` of these that match, of perhaps ten thousand. */
+export function firstOf<Item, Found>(
+  items: readonly Item[],
+  most: number,
+  find: (item: Item) => Found | undefined,
+): readonly Found[] {
+  const found: Found[] = [];
+  for (const item of items) {
+    if (found.length === most) break;
+    const one = find(item);
+    if (one !== undefined) found.push(one);
+  }
+  return found;
 }

@@ -8,28 +8,52 @@ import { useState } from 'react';
 import type { AccessKey } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
 import { Confirm } from '../../parts/forms/dialog.tsx';
+import { ManyDialog } from '../../parts/many/many-dialog.tsx';
 import { showDone } from '../../parts/notices.tsx';
 import { Loaded } from '../../parts/page.tsx';
 import { RightsDialog } from '../../parts/rights.tsx';
-import { type Column, DataTable } from '../../parts/tables/data-table.tsx';
+import type { Column } from '../../parts/tables/data-table.tsx';
+import { ListTable } from '../../parts/tables/list-table.tsx';
+import type { ListView } from '../../parts/tables/list-view.ts';
 import { When } from '../../parts/tables/when.tsx';
+import { listsText } from '../../texts/lists-text.ts';
 import { text } from '../../texts/text.ts';
 import { NewAccessKeyForm } from './new-access-key-form.tsx';
 import { accessKeysQuery, keyRightsQuery } from './queries.ts';
 
+const words = listsText.keys;
 const COLUMNS: readonly Column<AccessKey>[] = [
-  { name: text.account.keyName, cell: ({ name }) => name },
-  { name: text.account.scopes, cell: (key) => <Rights accessKey={key} /> },
-  { name: text.account.lastUsed, cell: ({ last_used_at }) => <When at={last_used_at} /> },
-  { name: text.account.ends, cell: ({ expires_at }) => <When at={expires_at} /> },
+  { name: text.account.keyName, id: 'name', value: ({ name }) => name, cell: ({ name }) => name },
+  {
+    name: text.account.scopes,
+    id: 'scopes',
+    value: ({ scopes }) => scopes.join(' '),
+    cell: (key) => <Rights accessKey={key} />,
+  },
+  {
+    name: text.account.lastUsed,
+    id: 'used',
+    value: ({ last_used_at: at }) => at,
+    cell: ({ last_used_at: at }) => <When at={at} />,
+  },
+  {
+    name: text.account.ends,
+    id: 'ends',
+    value: ({ expires_at: at }) => at,
+    cell: ({ expires_at: at }) => <When at={at} />,
+  },
   { name: text.account.actions, isActions: true, cell: (key) => <KeyActions accessKey={key} /> },
 ];
 
 export function AccessKeys() {
-  const { create } = useSearch({ from: '/shell/account' });
+  const { create, ...view } = useSearch({ from: '/shell/account' });
   const navigate = useNavigate({ from: '/account' });
   const setOpen = (isOpen: boolean) =>
-    void navigate({ search: isOpen ? { create: 'key' } : {}, replace: true, resetScroll: false });
+    void navigate({
+      search: isOpen ? { ...view, create: 'key' } : view,
+      replace: true,
+      resetScroll: false,
+    });
   const keys = useQuery(accessKeysQuery);
   return (
     <Stack component="section" gap="xs" aria-labelledby="access-keys">
@@ -46,12 +70,56 @@ export function AccessKeys() {
           all.length === 0 ? (
             <Text c="dimmed">{text.account.noKeys}</Text>
           ) : (
-            <DataTable columns={COLUMNS} rows={all} keyOf={({ id }) => id} />
+            <KeyList keys={all} view={view} />
           )
         }
       </Loaded>
       <NewAccessKeyForm isOpen={create === 'key'} onClose={() => setOpen(false)} />
     </Stack>
+  );
+}
+
+function KeyList({ keys, view }: { keys: readonly AccessKey[]; view: ListView }) {
+  const navigate = useNavigate({ from: '/account' });
+  const [revoked, setRevoked] = useState<readonly AccessKey[]>();
+  return (
+    <>
+      <ListTable
+        columns={COLUMNS}
+        rows={keys}
+        keyOf={({ id }) => id}
+        nameOf={({ name }) => name}
+        textOf={({ name, scopes, buckets }) =>
+          [name, ...scopes, ...(buckets ?? []).map((one) => `${one.name}/${one.prefix}`)].join(' ')
+        }
+        view={view}
+        onView={(search) => navigate({ search, replace: true, resetScroll: false })}
+        many={{
+          say: words.say,
+          actions: (selected) => (
+            <Button size="compact-sm" variant="default" onClick={() => setRevoked(selected)}>
+              {words.button}
+            </Button>
+          ),
+          onDelete: setRevoked,
+        }}
+      />
+      {revoked !== undefined && (
+        <ManyDialog
+          title={words.title(revoked.length)}
+          lead={words.lead}
+          action={words.action(revoked.length)}
+          label={text.account.accessKeys}
+          items={revoked}
+          keyOf={({ id }) => id}
+          nameOf={({ name }) => name}
+          send={({ id }) => cloud.deleteAccessKey(id)}
+          queryKey={accessKeysQuery.queryKey}
+          isDangerous
+          onClose={() => setRevoked(undefined)}
+        />
+      )}
+    </>
   );
 }
 

@@ -17,6 +17,7 @@ import { OwnActivity } from './audit-log.tsx';
 import { LoginForm } from './login-form.tsx';
 import { AccountMail } from './mail.tsx';
 import { Sessions } from './sessions.tsx';
+import { SshKeys } from './ssh-keys.tsx';
 
 export function AccountPage() {
   return (
@@ -24,6 +25,7 @@ export function AccountPage() {
       <Stack gap={40}>
         <ApiKey />
         <AccessKeys />
+        <SshKeys />
         <Sessions />
         <LoginForm />
         <AccountMail />

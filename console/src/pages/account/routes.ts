@@ -3,12 +3,13 @@
 import { KeyIcon } from '@heroicons/react/24/outline';
 import { createRoute, lazyRouteComponent } from '@tanstack/react-router';
 import type { PaletteSource } from '../../palette/entries.ts';
+import { type ListView, listSearch } from '../../parts/tables/list-view.ts';
 import { readAhead } from '../../queries.ts';
 import { shellRoute } from '../../shell/base-routes.ts';
 import { text } from '../../texts/text.ts';
 import { accessKeysQuery, sessionsQuery } from './queries.ts';
 
-interface AccountSearch {
+interface AccountSearch extends ListView {
   readonly create?: 'key';
 }
 
@@ -16,8 +17,10 @@ export const accountRoutes = [
   createRoute({
     getParentRoute: () => shellRoute,
     path: '/account',
-    validateSearch: ({ create }: Record<string, unknown>): AccountSearch =>
-      create === 'key' ? { create } : {},
+    validateSearch: ({ create, ...list }: Record<string, unknown>): AccountSearch => ({
+      ...listSearch(list),
+      ...(create === 'key' ? { create } : {}),
+    }),
     loader: ({ context: { queryClient } }) => {
       readAhead(queryClient, accessKeysQuery);
       readAhead(queryClient, sessionsQuery);

@@ -3,8 +3,8 @@
 import { Menu, Text } from '@mantine/core';
 import { useMutation, useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
-import { type ReactElement, useState } from 'react';
-import type { AdminVm } from '../../../../sdk/index.ts';
+import { type ReactElement, useMemo, useState } from 'react';
+import type { AdminAccount, AdminVm } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
 import { Confirm } from '../../parts/forms/dialog.tsx';
 import { showDone } from '../../parts/notices.tsx';
@@ -21,13 +21,9 @@ import { accountsQuery, allVmsQuery } from './queries.ts';
 
 const { administration, machines } = text;
 
-export function AllMachines() {
-  const vms = useQuery(allVmsQuery);
-  const { data: accounts = [] } = useQuery(accountsQuery);
+function columnsFor(accounts: readonly AdminAccount[]) {
   const names = new Map(accounts.map(({ id, username }) => [id, username]));
   const ownerOf = ({ account_id: id }: AdminVm) => names.get(id) ?? String(id);
-  const { tab: _, month: __, ...view } = useSearch({ from: '/shell/administration' });
-  const navigate = useNavigate({ from: '/administration' });
   const columns: readonly Column<AdminVm>[] = [
     { name: machines.name, id: 'name', value: ({ name }) => name, cell: (vm) => <Name vm={vm} /> },
     { name: administration.account, id: 'account', value: ownerOf, cell: ownerOf },
@@ -57,6 +53,15 @@ export function AllMachines() {
     },
     { name: administration.actions, isActions: true, cell: (vm) => <VmMenu vm={vm} /> },
   ];
+  return { columns, ownerOf };
+}
+
+export function AllMachines() {
+  const vms = useQuery(allVmsQuery);
+  const { data: accounts } = useQuery(accountsQuery);
+  const { columns, ownerOf } = useMemo(() => columnsFor(accounts ?? []), [accounts]);
+  const { tab: _, month: __, ...view } = useSearch({ from: '/shell/administration' });
+  const navigate = useNavigate({ from: '/administration' });
   return (
     <Loaded query={vms}>
       {(all) =>

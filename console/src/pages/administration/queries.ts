@@ -1,8 +1,9 @@
 /** Queries of the administration page. Keys begin with `admin`. */
 
-import { queryOptions } from '@tanstack/react-query';
-import type { Node } from '../../../../sdk/index.ts';
+import { queryOptions, replaceEqualDeep } from '@tanstack/react-query';
+import type { AdminAccount, AdminVm, Node } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
+import { readList } from '../../parts/tables/read-list.ts';
 import { periodOf } from '../billing/queries.ts';
 
 export const TABS = [
@@ -32,7 +33,13 @@ export const adminStatusQuery = queryOptions({
 
 export const accountsQuery = queryOptions({
   queryKey: ['admin', 'accounts'],
-  queryFn: () => cloud.adminListAccounts().all(),
+  queryFn: ({ client, queryKey }) =>
+    readList(cloud.adminListAccounts(), {
+      former: client.getQueryData<AdminAccount[]>(queryKey),
+      keyOf: ({ id }) => String(id),
+      merge: replaceEqualDeep,
+    }),
+  structuralSharing: false,
 });
 
 export const invitationsQuery = queryOptions({
@@ -62,7 +69,13 @@ export const revenueQuery = (month: string) =>
 
 export const allVmsQuery = queryOptions({
   queryKey: ['admin', 'vms'],
-  queryFn: () => cloud.adminListVms().all(),
+  queryFn: ({ client, queryKey }) =>
+    readList(cloud.adminListVms(), {
+      former: client.getQueryData<AdminVm[]>(queryKey),
+      keyOf: ({ vm_id: id }) => id,
+      merge: replaceEqualDeep,
+    }),
+  structuralSharing: false,
 });
 
 export const plansQuery = queryOptions({

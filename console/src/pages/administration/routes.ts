@@ -2,7 +2,8 @@
 
 import { Cog6ToothIcon, UserIcon } from '@heroicons/react/24/outline';
 import { createRoute, lazyRouteComponent } from '@tanstack/react-router';
-import { matches, type PaletteSource } from '../../palette/entries.ts';
+import type { AdminAccount } from '../../../../sdk/index.ts';
+import { finder, firstOf, type PaletteSource } from '../../palette/entries.ts';
 import { type ListView, listSearch } from '../../parts/tables/list-view.ts';
 import { queryClient, readAhead, readsAllIn } from '../../queries.ts';
 import { shellRoute } from '../../shell/base-routes.ts';
@@ -69,15 +70,16 @@ export const administrationPalette: PaletteSource = {
   })),
   find: async (words) => {
     const accounts = await queryClient.fetchQuery(accountsQuery);
-    return accounts
-      .filter(({ username, email }) => matches(`${username} ${email}`, words))
-      .slice(0, FOUND_MAX)
-      .map(({ id, username, email }) => ({
+    const isMeant = finder(words);
+    const isFound = (one: AdminAccount) => isMeant(`${one.username} ${one.email}`);
+    return firstOf(accounts, FOUND_MAX, (one) => (isFound(one) ? one : undefined)).map(
+      ({ id, username, email }) => ({
         id: `account-${id}`,
         label: username,
         note: `${account} · ${email}`,
         icon: UserIcon,
         open: { to: '/administration', search: { tab: 'accounts', find: username } },
-      }));
+      }),
+    );
   },
 };

@@ -2,6 +2,7 @@
 
 import { Progress, SimpleGrid, Stack, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
+import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useMemo } from 'react';
 import type { Result } from '../../../../sdk/index.ts';
 import { Chart } from '../../parts/charts/chart.tsx';
@@ -9,9 +10,10 @@ import { CreditWarning } from '../../parts/credit-warning.tsx';
 import { Loaded } from '../../parts/page.tsx';
 import { sayBytes, sayCount, sayCredits } from '../../parts/say.ts';
 import { SpendWarning } from '../../parts/spend-warning.tsx';
-import { type Column, DataTable } from '../../parts/tables/data-table.tsx';
+import type { Column } from '../../parts/tables/data-table.tsx';
 import { Figures } from '../../parts/tables/facts.tsx';
 import { AnchorLink } from '../../parts/tables/links.tsx';
+import { ListTable } from '../../parts/tables/list-table.tsx';
 import { text } from '../../texts/text.ts';
 import { estimateQuery, quotasQuery } from './queries.ts';
 import { SpendCap } from './spend-cap.tsx';
@@ -77,24 +79,53 @@ function Rates({ now }: { now: Estimate }) {
   );
 }
 
-const COLUMNS: readonly Column<Estimate['items'][number]>[] = [
-  { name: text.billing.resource, cell: (item) => <ResourceLink {...item} /> },
-  { name: text.billing.meter, cell: ({ meter }) => text.billing.meters[meter] },
-  { name: text.billing.perHour, isNumber: true, cell: (item) => sayCredits(item.per_hour) },
-  { name: text.billing.perDay, isNumber: true, cell: (item) => sayCredits(item.per_day) },
-  { name: text.billing.perMonth, isNumber: true, cell: (item) => sayCredits(item.per_month) },
+type Item = Estimate['items'][number];
+
+/** `per_hour`, `per_day` or `per_month`: the most expensive ones are found by a press. */
+function rate(id: 'per_hour' | 'per_day' | 'per_month', name: string): Column<Item> {
+  return {
+    name,
+    id,
+    isNumber: true,
+    value: (item) => Number(item[id]),
+    cell: (item) => sayCredits(item[id]),
+  };
+}
+
+const COLUMNS: readonly Column<Item>[] = [
+  {
+    name: text.billing.resource,
+    id: 'resource',
+    value: ({ name }) => name,
+    cell: (item) => <ResourceLink {...item} />,
+  },
+  {
+    name: text.billing.meter,
+    id: 'meter',
+    value: ({ meter }) => text.billing.meters[meter],
+    cell: ({ meter }) => text.billing.meters[meter],
+  },
+  rate('per_hour', text.billing.perHour),
+  rate('per_day', text.billing.perDay),
+  rate('per_month', text.billing.perMonth),
 ];
 
 function InUse({ items }: { items: Estimate['items'] }) {
-  const charged = items.filter((item) => Number(item.per_hour) > 0);
+  const { tab: _, month: __, day: ___, by: ____, ...view } = useSearch({ from: '/shell/billing' });
+  const navigate = useNavigate({ from: '/billing' });
+  const charged = useMemo(() => items.filter((item) => Number(item.per_hour) > 0), [items]);
   const free = items.length - charged.length;
   if (charged.length === 0) return <Text c="dimmed">{text.billing.nothingInUse}</Text>;
   return (
     <>
-      <DataTable
+      <ListTable
         columns={COLUMNS}
         rows={charged}
         keyOf={(item) => `${item.meter} ${item.resource_id} ${item.unit_price}`}
+        nameOf={({ name }) => name}
+        textOf={({ name, resource_id, meter }) => `${name} ${resource_id} ${text.billing.meters[meter]}`}
+        view={view}
+        onView={(next) => navigate({ search: next, replace: true, resetScroll: false })}
       />
       {free > 0 && (
         <Text size="sm" c="dimmed">

@@ -13,6 +13,8 @@ export type Tab = (typeof TABS)[number];
 export const estimateQuery = queryOptions({
   queryKey: ['billing', 'estimate'],
   queryFn: () => cloud.getEstimate(),
+  // It has a line for each of perhaps ten thousand resources, which would be compared at once.
+  structuralSharing: false,
 });
 
 export const quotasQuery = queryOptions({

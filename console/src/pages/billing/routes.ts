@@ -3,6 +3,7 @@
 import { CreditCardIcon } from '@heroicons/react/24/outline';
 import { createRoute, lazyRouteComponent } from '@tanstack/react-router';
 import type { PaletteSource } from '../../palette/entries.ts';
+import { type ListView, listSearch } from '../../parts/tables/list-view.ts';
 import { readAhead } from '../../queries.ts';
 import { shellRoute } from '../../shell/base-routes.ts';
 import { text } from '../../texts/text.ts';
@@ -17,7 +18,7 @@ import {
   thisMonth,
 } from './queries.ts';
 
-interface BillingSearch {
+interface BillingSearch extends ListView {
   /** Default: `now`. */
   readonly tab?: Tab;
   /** The report's month, `YYYY-MM` in UTC; default: the current one. */
@@ -32,7 +33,8 @@ export const billingRoutes = [
   createRoute({
     getParentRoute: () => shellRoute,
     path: '/billing',
-    validateSearch: ({ tab, month, day, by }: Record<string, unknown>): BillingSearch => ({
+    validateSearch: ({ tab, month, day, by, ...list }: Record<string, unknown>): BillingSearch => ({
+      ...listSearch(list),
       ...(TABS.includes(tab as Tab) && tab !== 'now' ? { tab: tab as Tab } : {}),
       ...(isMonth(month) ? { month } : {}),
       ...(typeof day === 'string' ? { day } : {}),

@@ -4,8 +4,10 @@ import { CircleStackIcon, PlusIcon } from '@heroicons/react/24/outline';
 import { Button, Title } from '@mantine/core';
 import { useMutation, useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
+import { useState } from 'react';
 import type { Database } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
+import { ManyDialog } from '../../parts/many/many-dialog.tsx';
 import { showDone } from '../../parts/notices.tsx';
 import { Empty, Loaded, Page } from '../../parts/page.tsx';
 import { sayBytes, sayHourly } from '../../parts/say.ts';
@@ -14,14 +16,18 @@ import { AnchorLink, ButtonLink } from '../../parts/tables/links.tsx';
 import { ListTable } from '../../parts/tables/list-table.tsx';
 import { DatabaseState } from '../../parts/tables/state-badge.tsx';
 import { When } from '../../parts/tables/when.tsx';
+import { listsText } from '../../texts/lists-text.ts';
 import { text } from '../../texts/text.ts';
 import { EngineTitle } from './engine-title.tsx';
 import { databasesQuery, keptDatabasesQuery } from './queries/queries.ts';
 
 const words = text.databases;
+const lists = listsText.databases;
 
 export function DatabasesPage() {
   const databases = useQuery(databasesQuery);
+  // Stays open when the last database is gone.
+  const [deleted, setDeleted] = useState<readonly Database[]>();
   const create = (
     <ButtonLink to="/databases/new" leftSection={<PlusIcon width={18} />}>
       {words.create}
@@ -36,11 +42,26 @@ export function DatabasesPage() {
               {words.noneLead}
             </Empty>
           ) : (
-            <DatabaseList databases={all} />
+            <DatabaseList databases={all} onDelete={setDeleted} />
           )
         }
       </Loaded>
       <Kept />
+      {deleted !== undefined && (
+        <ManyDialog
+          title={lists.title(deleted.length)}
+          lead={lists.lead}
+          action={lists.action(deleted.length)}
+          label={words.title}
+          items={deleted}
+          keyOf={({ database_id: id }) => id}
+          nameOf={({ name }) => name}
+          send={({ database_id: id }) => cloud.deleteDatabase(id)}
+          queryKey={databasesQuery.queryKey}
+          isDangerous
+          onClose={() => setDeleted(undefined)}
+        />
+      )}
     </Page>
   );
 }
@@ -88,7 +109,12 @@ const COLUMNS: readonly Column<Database>[] = [
   },
 ];
 
-function DatabaseList({ databases }: { databases: readonly Database[] }) {
+interface DatabaseListProps {
+  readonly databases: readonly Database[];
+  readonly onDelete: (databases: readonly Database[]) => void;
+}
+
+function DatabaseList({ databases, onDelete }: DatabaseListProps) {
   const view = useSearch({ from: '/shell/databases' });
   const navigate = useNavigate({ from: '/databases' });
   return (
@@ -102,6 +128,15 @@ function DatabaseList({ databases }: { databases: readonly Database[] }) {
       }
       view={view}
       onView={(search) => navigate({ search, replace: true })}
+      many={{
+        say: lists.say,
+        actions: (selected) => (
+          <Button size="compact-sm" variant="default" onClick={() => onDelete(selected)}>
+            {lists.button}
+          </Button>
+        ),
+        onDelete,
+      }}
     />
   );
 }

@@ -3,7 +3,7 @@
 import { CircleStackIcon, CommandLineIcon, PlusIcon } from '@heroicons/react/24/outline';
 import { createRoute, lazyRouteComponent } from '@tanstack/react-router';
 import type { DatabaseRowFilter, DatabaseRowSort } from '../../../../sdk/index.ts';
-import { matches, type PaletteEntry, type PaletteSource } from '../../palette/entries.ts';
+import { finder, firstOf, type PaletteEntry, type PaletteSource } from '../../palette/entries.ts';
 import { listSearch } from '../../parts/tables/list-view.ts';
 import { queryClient, readAhead } from '../../queries.ts';
 import { shellRoute } from '../../shell/base-routes.ts';
@@ -101,7 +101,10 @@ export const databasesPalette: PaletteSource = {
       queryClient.fetchQuery(enginesQuery),
     ]);
     const titleOf = new Map(engines.map((one) => [one.engine, one.title]));
-    return all
+    const isMeant = finder(words);
+    return firstOf(all, FOUND_MAX, (database) =>
+      isMeant(`${database.name} ${databases.queryOf(database.name)}`) ? database : undefined,
+    )
       .flatMap(({ database_id: database, name, engine }): PaletteEntry[] => [
         {
           id: database,
@@ -117,7 +120,7 @@ export const databasesPalette: PaletteSource = {
           open: { to: '/databases/$database', params: { database }, search: { tab: 'query' } },
         },
       ])
-      .filter(({ label }) => matches(label, words))
+      .filter(({ label }) => isMeant(label))
       .slice(0, FOUND_MAX);
   },
 };

@@ -1,19 +1,20 @@
 /** Addresses, open ports and properties of a machine. */
 
-import { Badge, Group, Stack, Text, Title } from '@mantine/core';
+import { Group, Stack, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import type { Vm } from '../../../../sdk/index.ts';
 import { CodeLine } from '../../parts/commands/code.tsx';
 import { CopyIcon } from '../../parts/commands/copy.tsx';
 import { lazyPart } from '../../parts/lazy-part.tsx';
-import { sayWhole } from '../../parts/say.ts';
+import { sayWhole, shellWord } from '../../parts/say.ts';
 import { type Column, DataTable } from '../../parts/tables/data-table.tsx';
 import { type Fact, Facts } from '../../parts/tables/facts.tsx';
 import { StateBadge } from '../../parts/tables/state-badge.tsx';
 import { When } from '../../parts/tables/when.tsx';
 import { useIsAdmin } from '../../queries.ts';
 import { text } from '../../texts/text.ts';
-import { imagesQuery, tagsOf } from './queries.ts';
+import { imagesQuery } from './queries.ts';
+import { Tags } from './tags.tsx';
 
 const PublishedPorts = lazyPart(() => import('./published-ports.tsx').then((made) => made.PublishedPorts));
 
@@ -62,6 +63,10 @@ function Ssh({ vm }: { vm: Vm }) {
         {words.sshLead}
       </Text>
       <CodeLine value={vm.ssh_command} label={words.copySsh} />
+      <Text size="sm" c="dimmed">
+        {words.clientLead}
+      </Text>
+      <CodeLine value={`cloudlet vm ssh ${shellWord(vm.name)}`} label={words.copyClient} />
     </Stack>
   );
 }
@@ -131,18 +136,6 @@ function Processor({ vm: { accel, accel_reason } }: { vm: Vm }) {
         </Text>
       )}
     </>
-  );
-}
-
-function Tags({ tags }: { tags: string }) {
-  return (
-    <Group gap={4}>
-      {tagsOf(tags).map((tag) => (
-        <Badge key={tag} variant="light" color="gray" tt="none">
-          {tag}
-        </Badge>
-      ))}
-    </Group>
   );
 }
 

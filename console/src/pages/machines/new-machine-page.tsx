@@ -160,8 +160,8 @@ function Sizes({ images, types, form }: SizesProps) {
 /** The price while it runs; `say` formats the first amount. */
 function sayRates(type: InstanceType, say: (amount: string) => string = (amount) => amount): string {
   if (type.total_price_per_hour === 0) return text.billing.free;
-  const hour = words.perHour(say(sayCredits(type.total_price_per_hour)));
-  return `${hour} · ${words.perMonth(sayCredits(type.total_price_per_month))}`;
+  const month = words.perMonth(say(sayCredits(type.total_price_per_month)));
+  return `${month} · ${words.perHour(sayCredits(type.total_price_per_hour))}`;
 }
 
 /** The part of the price that is charged while the machine is stopped. */

@@ -4,7 +4,7 @@ import { CommandLineIcon, PlayIcon, PlusIcon, ServerIcon } from '@heroicons/reac
 import { createRoute, lazyRouteComponent } from '@tanstack/react-router';
 import type { Vm } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
-import { matches, type PaletteEntry, type PaletteSource } from '../../palette/entries.ts';
+import { finder, firstOf, type PaletteEntry, type PaletteSource } from '../../palette/entries.ts';
 import { showDone, showRefusal } from '../../parts/notices.tsx';
 import { listSearch } from '../../parts/tables/list-view.ts';
 import { queryClient, readAhead, statusQuery } from '../../queries.ts';
@@ -66,9 +66,15 @@ export const machinesPalette: PaletteSource = {
   actions: [{ id: 'create-machine', label: machines.create, icon: PlusIcon, open: { to: '/machines/new' } }],
   find: async (words) => {
     const all = await queryClient.fetchQuery(vmsQuery);
-    const named = all.filter(({ name, tags }) => matches(`${name} ${tags}`, words)).map(pageOf);
-    const done = all.map(actionOf).filter(({ label }) => matches(label, words));
-    return [...named, ...done].slice(0, FOUND_MAX);
+    const isMeant = finder(words);
+    const named = firstOf(all, FOUND_MAX, (vm) =>
+      isMeant(`${vm.name} ${vm.tags}`) ? pageOf(vm) : undefined,
+    );
+    const done = firstOf(all, FOUND_MAX - named.length, (vm) => {
+      const entry = actionOf(vm);
+      return isMeant(entry.label) ? entry : undefined;
+    });
+    return [...named, ...done];
   },
 };
 

@@ -62,17 +62,17 @@ export function SavedKeys({ chosen, onChange }: SavedKeysProps) {
 }
 
 interface AddKeyProps {
-  readonly onAdded: (name: string) => void;
+  readonly onAdded?: (name: string) => void;
   readonly onClose: () => void;
 }
 
-function AddKey({ onAdded, onClose }: AddKeyProps) {
+export function AddKey({ onAdded, onClose }: AddKeyProps) {
   const form = useCloudForm({
     values: { name: '', public_key: '' },
     send: (key) => cloud.addSshKey(key),
     invalidates: [sshKeysQuery],
     onDone: ({ name }) => {
-      onAdded(name);
+      onAdded?.(name);
       onClose();
     },
   });
@@ -116,16 +116,16 @@ function AddKey({ onAdded, onClose }: AddKeyProps) {
 
 interface RemoveKeyProps {
   readonly name: string;
-  readonly onRemoved: () => void;
+  readonly onRemoved?: () => void;
   readonly onClose: () => void;
 }
 
-function RemoveKey({ name, onRemoved, onClose }: RemoveKeyProps) {
+export function RemoveKey({ name, onRemoved, onClose }: RemoveKeyProps) {
   const remove = useMutation({
     mutationFn: () => cloud.deleteSshKey(name),
     meta: { shown: true, invalidates: [sshKeysQuery] },
     onSuccess: () => {
-      onRemoved();
+      onRemoved?.();
       onClose();
     },
   });

@@ -12,6 +12,7 @@ import type { Bucket } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
 import { matches, type PaletteEntry, type PaletteSource } from '../../palette/entries.ts';
 import { sayBytes, sayName } from '../../parts/say.ts';
+import { type ListView, listSearch } from '../../parts/tables/list-view.ts';
 import { queryClient, readAhead } from '../../queries.ts';
 import { shellRoute } from '../../shell/base-routes.ts';
 import { text } from '../../texts/text.ts';
@@ -39,8 +40,10 @@ export const storageRoutes = [
   createRoute({
     getParentRoute: () => shellRoute,
     path: '/storage',
-    validateSearch: ({ create }: Record<string, unknown>): BucketsSearch =>
-      create === true ? { create } : {},
+    validateSearch: ({ create, ...list }: Record<string, unknown>): BucketsSearch & ListView => ({
+      ...listSearch(list),
+      ...(create === true ? { create } : {}),
+    }),
     loader: ({ context: { queryClient } }) => {
       readAhead(queryClient, bucketsQuery);
       readAhead(queryClient, estimateQuery);

@@ -9,9 +9,13 @@ import type { Webhook } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
 import { CodeLine } from '../../parts/commands/code.tsx';
 import { Dialog } from '../../parts/forms/dialog.tsx';
+import { ManyDialog } from '../../parts/many/many-dialog.tsx';
 import { Empty, Loaded, Page } from '../../parts/page.tsx';
-import { type Column, DataTable } from '../../parts/tables/data-table.tsx';
+import type { Column } from '../../parts/tables/data-table.tsx';
+import { ListTable } from '../../parts/tables/list-table.tsx';
+import type { ListView } from '../../parts/tables/list-view.ts';
 import { When } from '../../parts/tables/when.tsx';
+import { listsText } from '../../texts/lists-text.ts';
 import { webhooksText } from '../../texts/pages/webhooks-text.ts';
 import { text } from '../../texts/text.ts';
 import { Deliveries } from './deliveries.tsx';
@@ -20,15 +24,24 @@ import { WebhookForm } from './webhook-form.tsx';
 import { WebhookMenu } from './webhook-menu.tsx';
 
 const words = webhooksText;
+const lists = listsText.webhooks;
 
 export function WebhooksPage() {
   const webhooks = useQuery(webhooksQuery);
-  const { log, state = 'all' } = useSearch({ from: '/shell/webhooks' });
+  const { log, state = 'all', ...view } = useSearch({ from: '/shell/webhooks' });
   const navigate = useNavigate({ from: '/webhooks' });
   const [isCreating, setCreating] = useState(false);
   const [secretOf, setSecretOf] = useState<string>();
+  // Stays open when the last webhook is gone.
+  const [deleted, setDeleted] = useState<readonly Webhook[]>();
   const show = (id?: string, only: StateFilter = 'all') =>
-    navigate({ search: id === undefined ? {} : only === 'all' ? { log: id } : { log: id, state: only } });
+    navigate({
+      search: {
+        ...view,
+        ...(id !== undefined && { log: id }),
+        ...(id !== undefined && only !== 'all' && { state: only }),
+      },
+    });
   const create = (
     <Button leftSection={<PlusIcon width={18} />} onClick={() => setCreating(true)}>
       {words.create}
@@ -43,10 +56,31 @@ export function WebhooksPage() {
               {words.noneLead}
             </Empty>
           ) : (
-            <WebhookTable webhooks={all} onLog={show} onSecret={setSecretOf} />
+            <WebhookTable
+              webhooks={all}
+              view={view}
+              onLog={show}
+              onSecret={setSecretOf}
+              onDelete={setDeleted}
+            />
           )
         }
       </Loaded>
+      {deleted !== undefined && (
+        <ManyDialog
+          title={lists.title(deleted.length)}
+          lead={lists.lead}
+          action={lists.action(deleted.length)}
+          label={text.webhooks.title}
+          items={deleted}
+          keyOf={({ id }) => id}
+          nameOf={({ url }) => url}
+          send={({ id }) => cloud.deleteWebhook(id)}
+          queryKey={webhooksQuery.queryKey}
+          isDangerous
+          onClose={() => setDeleted(undefined)}
+        />
+      )}
       {isCreating && <WebhookForm onClose={() => setCreating(false)} onMade={setSecretOf} />}
       <Dialog opened={log !== undefined} onClose={() => show()} title={words.deliveries} size="xl">
         {log !== undefined && <Deliveries id={log} state={state} onState={(only) => show(log, only)} />}
@@ -60,15 +94,23 @@ export function WebhooksPage() {
 
 interface WebhookTableProps {
   readonly webhooks: readonly Webhook[];
+  readonly view: ListView;
   readonly onLog: (id: string) => void;
   readonly onSecret: (id: string) => void;
+  readonly onDelete: (webhooks: readonly Webhook[]) => void;
 }
 
-function WebhookTable({ webhooks, onLog, onSecret }: WebhookTableProps) {
+function WebhookTable({ webhooks, view, onLog, onSecret, onDelete }: WebhookTableProps) {
+  const navigate = useNavigate({ from: '/webhooks' });
   const columns: readonly Column<Webhook>[] = [
-    { name: words.address, isMono: true, cell: ({ url }) => url },
-    { name: words.events, cell: ({ events }) => events.join(', ') },
-    { name: words.state, cell: (webhook) => <State webhook={webhook} /> },
+    { name: words.address, id: 'address', isMono: true, value: ({ url }) => url, cell: ({ url }) => url },
+    {
+      name: words.events,
+      id: 'events',
+      value: ({ events }) => events.join(', '),
+      cell: ({ events }) => events.join(', '),
+    },
+    { name: words.state, id: 'state', value: stateOf, cell: (webhook) => <State webhook={webhook} /> },
     {
       name: words.actions,
       isActions: true,
@@ -81,15 +123,36 @@ function WebhookTable({ webhooks, onLog, onSecret }: WebhookTableProps) {
       ),
     },
   ];
-  return <DataTable columns={columns} rows={webhooks} keyOf={({ id }) => id} />;
+  return (
+    <ListTable
+      columns={columns}
+      rows={webhooks}
+      keyOf={({ id }) => id}
+      nameOf={({ url }) => url}
+      textOf={(webhook) => [webhook.url, ...webhook.events, stateOf(webhook)].join(' ')}
+      view={view}
+      onView={(search) => navigate({ search, replace: true })}
+      many={{
+        say: lists.say,
+        actions: (selected) => (
+          <Button size="compact-sm" variant="default" onClick={() => onDelete(selected)}>
+            {lists.button}
+          </Button>
+        ),
+        onDelete,
+      }}
+    />
+  );
 }
+
+const stateOf = ({ enabled }: Webhook) => (enabled ? words.enabled : words.disabled);
 
 function State({ webhook }: { webhook: Webhook }) {
   const { enabled, disabled_reason: reason, pending_deliveries: pending } = webhook;
   return (
     <>
       <Badge variant="light" color={enabled ? 'teal' : 'red'}>
-        {enabled ? words.enabled : words.disabled}
+        {stateOf(webhook)}
       </Badge>
       {reason !== null && <Text size="xs">{reason.message}</Text>}
       {pending > 0 && <Text size="xs">{words.pending(pending)}</Text>}

@@ -1,11 +1,20 @@
 /** A table that its reader filters, sorts and makes dense, and of which some rows can be selected. */
-import { Bars2Icon } from '@heroicons/react/24/outline';
-import { ActionIcon, Button, Checkbox, Group, Stack, Text, TextInput } from '@mantine/core';
+import { Bars2Icon, ViewColumnsIcon } from '@heroicons/react/24/outline';
+import { ActionIcon, Button, Checkbox, Group, Menu, Stack, Text, TextInput } from '@mantine/core';
 import { useLocalStorage } from '@mantine/hooks';
-import { type Key, type ReactNode, type RefObject, useCallback, useEffect, useRef, useState } from 'react';
+import {
+  type Key,
+  type ReactNode,
+  type RefObject,
+  useCallback,
+  useEffect,
+  useMemo,
+  useRef,
+  useState,
+} from 'react';
 import { listsText as words } from '../../texts/lists-text.ts';
 import { type Column, DataTable } from './data-table.tsx';
-import { type ListView, sortedBy } from './list-view.ts';
+import { hiddenIn, type ListView, sortedBy } from './list-view.ts';
 import { useArranged } from './use-arranged.ts';
 import { useListKeys } from './use-list-keys.ts';
 
@@ -39,7 +48,8 @@ interface ListTableProps<Row> {
 }
 
 export function ListTable<Row>(props: ListTableProps<Row>) {
-  const { columns, rows, keyOf, nameOf, textOf, view, onView, many } = props;
+  const { rows, keyOf, nameOf, textOf, view, onView, many } = props;
+  const columns = useShown(props.columns, view.hide);
   const [limit, setLimit] = useState(PAGE_ROWS);
   const [chosen, setChosen] = useState<ReadonlySet<Key>>(new Set());
   const [isDense, setDense] = useLocalStorage({
@@ -71,7 +81,7 @@ export function ListTable<Row>(props: ListTableProps<Row>) {
   useKeys(table, { rows: shown.slice(0, drawn), found, selected, chosen, keyOf, choose, chooseKeys, many });
   return (
     <Stack gap="xs">
-      <Toolbar view={view} onView={onView} isDense={isDense} onDense={setDense}>
+      <Toolbar view={view} onView={onView} columns={props.columns} isDense={isDense} onDense={setDense}>
         {words.shown(found.length, rows.length)}
       </Toolbar>
       {many !== undefined && (
@@ -119,6 +129,14 @@ export function ListTable<Row>(props: ListTableProps<Row>) {
       )}
     </Stack>
   );
+}
+
+/** The columns without the hidden ones; the first has the names, and stays. */
+function useShown<Row>(all: readonly Column<Row>[], hide: string | undefined): readonly Column<Row>[] {
+  return useMemo(() => {
+    const hidden = hiddenIn(hide === undefined ? {} : { hide });
+    return all.filter(({ id }, at) => at === 0 || id === undefined || !hidden.includes(id));
+  }, [all, hide]);
 }
 
 interface KeyTargets<Row> extends Pick<ListTableProps<Row>, 'rows' | 'keyOf'> {
@@ -171,15 +189,18 @@ function withoutFilter({ find: _, ...rest }: ListView): ListView {
   return rest;
 }
 
+type NamedColumn = Pick<Column<never>, 'id' | 'name'>;
+
 interface ToolbarProps {
   readonly view: ListView;
   readonly onView: (view: ListView) => void;
+  readonly columns: readonly NamedColumn[];
   readonly isDense: boolean;
   readonly onDense: (isDense: boolean) => void;
   readonly children: ReactNode;
 }
 
-function Toolbar({ view, onView, isDense, onDense, children }: ToolbarProps) {
+function Toolbar({ view, onView, columns, isDense, onDense, children }: ToolbarProps) {
   /** The address follows the typed text with a short delay. */
   const [typed, setTyped] = useState<string>();
   const look = (find: string) => {
@@ -200,6 +221,7 @@ function Toolbar({ view, onView, isDense, onDense, children }: ToolbarProps) {
         <Text size="sm" c="dimmed" role="status">
           {children}
         </Text>
+        <ColumnsMenu view={view} onView={onView} columns={columns} />
         <ActionIcon
           variant={isDense ? 'light' : 'default'}
           size="lg"
@@ -212,5 +234,38 @@ function Toolbar({ view, onView, isDense, onDense, children }: ToolbarProps) {
         </ActionIcon>
       </Group>
     </Group>
+  );
+}
+
+/** Shows and hides columns; the address of the page keeps the choice. */
+function ColumnsMenu({ view, onView, columns }: Pick<ToolbarProps, 'view' | 'onView' | 'columns'>) {
+  const choices = columns.slice(1).filter(({ id }) => id !== undefined);
+  if (choices.length < 2) return null;
+  const hidden = hiddenIn(view);
+  const change = (shown: readonly string[]) => {
+    const { hide: _, ...rest } = view;
+    const hide = choices.flatMap(({ id = '' }) => (shown.includes(id) ? [] : id)).join();
+    onView(hide === '' ? rest : { ...rest, hide });
+  };
+  return (
+    <Menu position="bottom-end" closeOnItemClick={false}>
+      <Menu.Target>
+        <ActionIcon variant="default" size="lg" aria-label={words.columns} title={words.columns}>
+          <ViewColumnsIcon width={18} aria-hidden />
+        </ActionIcon>
+      </Menu.Target>
+      <Menu.Dropdown>
+        <Menu.CheckboxGroup
+          value={choices.flatMap(({ id = '' }) => (hidden.includes(id) ? [] : id))}
+          onChange={change}
+        >
+          {choices.map(({ id = '', name }) => (
+            <Menu.CheckboxItem key={id} value={id}>
+              {name}
+            </Menu.CheckboxItem>
+          ))}
+        </Menu.CheckboxGroup>
+      </Menu.Dropdown>
+    </Menu>
   );
 }

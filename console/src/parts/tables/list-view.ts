@@ -7,16 +7,22 @@ export interface ListView {
   readonly column?: string;
   /** Largest first. */
   readonly down?: true;
+  /** Ids of the columns that are not shown, separated by commas. */
+  readonly hide?: string;
 }
 
 /** The members of an address that a list reads; others are dropped. */
-export function listSearch({ find, column, down }: Record<string, unknown>): ListView {
+export function listSearch({ find, column, down, hide }: Record<string, unknown>): ListView {
   return {
     ...(typeof find === 'string' && find !== '' ? { find } : {}),
     ...(typeof column === 'string' && column !== '' ? { column } : {}),
     ...(down === true ? { down } : {}),
+    ...(typeof hide === 'string' && hide !== '' ? { hide } : {}),
   };
 }
+
+/** The ids of the columns that the view does not show. */
+export const hiddenIn = ({ hide = '' }: ListView): readonly string[] => hide.split(',').filter(Boolean);
 
 /** The view after a click on a column heading: ascending, descending, then the cloud's order. */
 export function sortedBy({ column, down, ...view }: ListView, id: string): ListView {

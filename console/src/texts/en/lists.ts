@@ -1,5 +1,9 @@
 /** Lists: filter, order, selection, and one action for many. */
-import { count } from './counted.ts';
+import { count, counted } from './counted.ts';
+
+const keys = (value: number) => counted(value, 'access key');
+const webhooks = (value: number) => counted(value, 'webhook');
+const databases = (value: number) => counted(value, 'database');
 
 export const lists = {
   filter: 'Filter',
@@ -19,4 +23,27 @@ export const lists = {
   andMore: (rows: number) => `and ${count(rows)} more`,
   again: 'Try the rest again',
   close: 'Close',
+  typeCount: (value: number) => `Type ${value} to confirm`,
+  columns: 'Columns',
+  keys: {
+    say: keys,
+    button: 'Revoke',
+    title: (value: number) => `Revoke ${keys(value)}?`,
+    lead: 'These keys, and share links created with them, stop working immediately.',
+    action: (value: number) => `Revoke ${keys(value)}`,
+  },
+  webhooks: {
+    say: webhooks,
+    button: 'Delete',
+    title: (value: number) => `Delete ${webhooks(value)}?`,
+    lead: 'Their pending deliveries are dropped.',
+    action: (value: number) => `Delete ${webhooks(value)}`,
+  },
+  databases: {
+    say: databases,
+    button: 'Delete',
+    title: (value: number) => `Delete ${databases(value)}?`,
+    lead: 'All their connections are closed immediately. You can restore the databases for a limited time.',
+    action: (value: number) => `Delete ${databases(value)}`,
+  },
 };

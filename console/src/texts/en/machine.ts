@@ -21,7 +21,6 @@ export const machine = {
       stop: (value: number) => `Stop ${machines(value)}`,
       delete: (value: number) => `Delete ${machines(value)}`,
     },
-    typeCount: (value: number) => `Type ${value} to confirm`,
   },
   changes: {
     title: (name: string) => `Change ${name}`,
@@ -59,6 +58,10 @@ export const machine = {
     removeOne: (name: string) => `Delete the key ${name}`,
     removeAsk: (name: string) => `Delete the key ${name}?`,
     removeLead: 'Machines that were created with this key keep it.',
+    removeShort: 'Delete',
+    none: 'You have no saved SSH keys. A saved key is chosen by its name when you create a machine.',
+    fingerprint: 'Fingerprint',
+    created: 'Saved',
   },
   snapshots: {
     title: 'Snapshots',

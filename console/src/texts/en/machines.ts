@@ -74,6 +74,8 @@ export const machines = {
   ssh: 'Connect with SSH',
   sshLead: 'Run this command in a terminal on your computer:',
   copySsh: 'Copy command',
+  clientLead: 'With the Cloudlet client, also from other computers:',
+  copyClient: 'Copy client command',
   copySshLine: 'Copy SSH command',
   sshCopied: 'The SSH command was copied',
   createSmaller: 'Create a smaller machine',

@@ -1,7 +1,8 @@
 /** Queries of the database pages. Keys begin with `databases`. */
-import { queryOptions } from '@tanstack/react-query';
+import { queryOptions, replaceEqualDeep } from '@tanstack/react-query';
 import type { Database, DatabaseEngine } from '../../../../../sdk/index.ts';
 import { cloud } from '../../../cloud.ts';
+import { readList } from '../../../parts/tables/read-list.ts';
 import { figuresEvery } from '../../../queries.ts';
 
 /** Tabs of a database's page, in this order. */
@@ -12,7 +13,13 @@ const isMoving = ({ state }: Database) => state === 'creating' || state === 'del
 
 export const databasesQuery = queryOptions({
   queryKey: ['databases'],
-  queryFn: () => cloud.listDatabases().all(),
+  queryFn: ({ client, queryKey }) =>
+    readList(cloud.listDatabases(), {
+      former: client.getQueryData<Database[]>(queryKey),
+      keyOf: ({ database_id: id }) => id,
+      merge: replaceEqualDeep,
+    }),
+  structuralSharing: false,
   refetchInterval: ({ state }) => figuresEvery(state.data?.some(isMoving) === true),
 });
 

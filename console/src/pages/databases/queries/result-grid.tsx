@@ -1,17 +1,13 @@
 /** Result rows, rendered as far as visible, and saved as CSV or JSON. */
 
 import { ArrowDownTrayIcon } from '@heroicons/react/24/outline';
-import { Button, Group, Stack, Text, VisuallyHidden } from '@mantine/core';
-import { useVirtualizer } from '@tanstack/react-virtual';
-import { useRef } from 'react';
+import { Button, Group, Stack, Text } from '@mantine/core';
+import { useCallback } from 'react';
 import type { DatabaseQueryResult } from '../../../../../sdk/index.ts';
 import { saveText } from '../../../parts/commands/copy.tsx';
+import { SightTable } from '../../../parts/grids/sight-table.tsx';
 import { queriesText as words } from '../../../texts/queries-text.ts';
-import classes from '../databases.module.css';
 import { asCsv, asJson, cellText } from './result-text.ts';
-
-const ROW_HEIGHT = 30;
-const ROWS_BEYOND = 12;
 
 interface ResultGridProps {
   readonly result: DatabaseQueryResult;
@@ -86,53 +82,21 @@ function Save({ label, title, name, type, content }: SaveProps) {
 }
 
 function Grid({ result: { columns, rows }, skip }: Required<Pick<ResultGridProps, 'result' | 'skip'>>) {
-  const box = useRef<HTMLElement>(null);
-  const virtual = useVirtualizer({
-    count: rows.length,
-    getScrollElement: () => box.current,
-    estimateSize: () => ROW_HEIGHT,
-    overscan: ROWS_BEYOND,
-  });
-  const seen = virtual.getVirtualItems();
-  const above = seen[0]?.start ?? 0;
-  const below = virtual.getTotalSize() - (seen.at(-1)?.end ?? 0);
-  return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached with the keyboard
-    <section ref={box} className={classes.resultBox} tabIndex={0} aria-label={words.result}>
-      <table className={classes.grid} aria-rowcount={rows.length + 1}>
-        <thead>
-          <tr>
-            <th className={classes.number}>
-              <VisuallyHidden>{words.number}</VisuallyHidden>
-            </th>
-            {columns.map(({ name, type }, index) => (
-              // biome-ignore lint/suspicious/noArrayIndexKey: a result may have two columns of one name
-              <th key={index} scope="col" title={type ?? ''}>
-                {name}
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          <Spacer height={above} />
-          {seen.map(({ index }) => (
-            <tr key={index} aria-rowindex={index + 2}>
-              <td className={classes.number}>{skip + index + 1}</td>
-              {rows[index]?.map((cell, column) => (
-                // biome-ignore lint/suspicious/noArrayIndexKey: as above
-                <td key={column} data-null={cell === null || undefined} title={cellText(cell)}>
-                  {cell === null ? words.null : cellText(cell)}
-                </td>
-              ))}
-            </tr>
-          ))}
-          <Spacer height={below} />
-        </tbody>
-      </table>
-    </section>
+  const textAt = useCallback(
+    (row: number, column: number) => {
+      const value = rows[row]?.[column];
+      return value === null || value === undefined ? null : cellText(value);
+    },
+    [rows],
   );
-}
-
-function Spacer({ height }: { height: number }) {
-  return height > 0 ? <tr aria-hidden style={{ height }} /> : null;
+  return (
+    <SightTable
+      label={words.result}
+      columns={columns}
+      rowCount={rows.length}
+      textAt={textAt}
+      nothing={words.null}
+      numbers={{ name: words.number, first: skip + 1 }}
+    />
+  );
 }

@@ -1,4 +1,5 @@
 /** Values of rows as text of a cell. */
+import { columnPx } from '../../../parts/grids/column-px.ts';
 
 export interface Bytes {
   readonly base64: string;
@@ -37,14 +38,8 @@ export function isNumeric(type: string | null): boolean {
   return type !== null && NUMERIC.test(type) && !/interval|point/i.test(type);
 }
 
-const CHARACTER_PX = 8;
-const LEAST_PX = 90;
-const MOST_PX = 320;
-const PADDING_PX = 28;
-
 /** Wide enough for the name, the type, and what the first rows have. */
 export function widthOf(column: { name: string; type: string | null }, values: readonly unknown[]): number {
   const lengths = values.map((value) => (isBytes(value) ? MOST_BYTES : shownText(value).length));
-  const most = Math.max(column.name.length + 2, (column.type?.length ?? 0) * 0.8, ...lengths);
-  return Math.min(MOST_PX, Math.max(LEAST_PX, Math.ceil(most * CHARACTER_PX) + PADDING_PX));
+  return columnPx([column.name.length + 2, (column.type?.length ?? 0) * 0.8, ...lengths]);
 }

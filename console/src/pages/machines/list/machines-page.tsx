@@ -17,7 +17,8 @@ import { When } from '../../../parts/tables/when.tsx';
 import { machineText } from '../../../texts/machine-text.ts';
 import { text } from '../../../texts/text.ts';
 import { ChangeMachine, MachineMenu } from '../machine-menu.tsx';
-import { tagsOf, vmsQuery } from '../queries.ts';
+import { vmsQuery } from '../queries.ts';
+import { Tags } from '../tags.tsx';
 import { MACHINES_ACTIONS, type MachinesAction, ManyMachines } from './many-machines.tsx';
 
 const words = text.machines;
@@ -59,11 +60,7 @@ const COLUMNS: readonly Column<Vm>[] = [
         <AnchorLink to="/machines/$vm" params={{ vm }} fw={550}>
           {name}
         </AnchorLink>
-        {tags !== '' && (
-          <Text size="xs" c="dimmed">
-            {tagsOf(tags).join(', ')}
-          </Text>
-        )}
+        {tags !== '' && <Tags tags={tags} />}
       </>
     ),
   },

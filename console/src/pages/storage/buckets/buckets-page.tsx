@@ -4,11 +4,14 @@ import { ArchiveBoxIcon, KeyIcon, PlusIcon } from '@heroicons/react/24/outline';
 import { Button, Group } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
+import { useMemo } from 'react';
 import type { Bucket, EstimateItem } from '../../../../../sdk/index.ts';
 import { Empty, Loaded, Page } from '../../../parts/page.tsx';
 import { sayBytes, sayCount, sayPrice } from '../../../parts/say.ts';
-import { type Column, DataTable } from '../../../parts/tables/data-table.tsx';
+import type { Column } from '../../../parts/tables/data-table.tsx';
 import { AnchorLink, ButtonLink } from '../../../parts/tables/links.tsx';
+import { ListTable } from '../../../parts/tables/list-table.tsx';
+import type { ListView } from '../../../parts/tables/list-view.ts';
 import { When } from '../../../parts/tables/when.tsx';
 import { FIGURES_MS } from '../../../queries.ts';
 import { text } from '../../../texts/text.ts';
@@ -18,10 +21,10 @@ import { BucketBadges, BucketMenu } from './bucket-menu.tsx';
 import { NewBucketForm } from './new-bucket-form.tsx';
 
 export function BucketsPage() {
-  const { create = false } = useSearch({ from: '/shell/storage' });
+  const { create = false, ...view } = useSearch({ from: '/shell/storage' });
   const navigate = useNavigate({ from: '/storage' });
   const buckets = useQuery({ ...bucketsQuery, refetchInterval: FIGURES_MS });
-  const setCreating = (isOpen: boolean) => navigate({ search: isOpen ? { create: true } : {} });
+  const setCreating = (isOpen: boolean) => navigate({ search: isOpen ? { ...view, create: true } : view });
   const createButton = (
     <Button leftSection={<PlusIcon width={18} />} onClick={() => setCreating(true)}>
       {text.storage.createBucket}
@@ -47,7 +50,7 @@ export function BucketsPage() {
               {text.storage.noBucketsLead}
             </Empty>
           ) : (
-            <BucketTable buckets={all} />
+            <BucketTable buckets={all} view={view} />
           )
         }
       </Loaded>
@@ -56,15 +59,32 @@ export function BucketsPage() {
   );
 }
 
-function BucketTable({ buckets }: { buckets: readonly Bucket[] }) {
-  const estimate = useQuery({ ...estimateQuery, refetchInterval: FIGURES_MS });
-  const price = ({ name }: Bucket) => {
-    const isStored = ({ meter, resource_id }: EstimateItem) => meter === 'storage' && resource_id === name;
-    return estimate.data && sayPrice(estimate.data.items.find(isStored)?.per_month ?? 0);
-  };
-  const columns: readonly Column<Bucket>[] = [
+function BucketTable({ buckets, view }: { buckets: readonly Bucket[]; view: ListView }) {
+  const { data: estimate } = useQuery({ ...estimateQuery, refetchInterval: FIGURES_MS });
+  const navigate = useNavigate({ from: '/storage' });
+  const columns = useMemo(() => columnsWith(estimate?.items), [estimate?.items]);
+  return (
+    <ListTable
+      columns={columns}
+      rows={buckets}
+      keyOf={({ name }) => name}
+      nameOf={({ name }) => name}
+      textOf={({ name }) => name}
+      view={view}
+      onView={(search) => navigate({ search, replace: true })}
+    />
+  );
+}
+
+/** `items`: the costs of the account; undefined: not read yet. */
+function columnsWith(items: readonly EstimateItem[] | undefined): readonly Column<Bucket>[] {
+  const stored = (items ?? []).filter(({ meter }) => meter === 'storage');
+  const prices = new Map(stored.map(({ resource_id: bucket, per_month: price }) => [bucket, price]));
+  return [
     {
       name: text.storage.name,
+      id: 'name',
+      value: ({ name }) => name,
       cell: (bucket) => (
         <Group gap="xs">
           <AnchorLink to="/storage/$bucket" params={{ bucket: bucket.name }} fw={550}>
@@ -74,15 +94,31 @@ function BucketTable({ buckets }: { buckets: readonly Bucket[] }) {
         </Group>
       ),
     },
-    { name: text.storage.objects, cell: ({ object_count: count }) => sayCount(count) },
+    {
+      name: text.storage.objects,
+      id: 'objects',
+      value: ({ object_count: count }) => count,
+      cell: ({ object_count: count }) => sayCount(count),
+    },
     {
       name: text.storage.size,
+      id: 'size',
+      value: ({ size }) => size,
       title: (bucket) => (bucket.versioning ? text.storage.withVersions(sayBytes(bucket.total_size)) : ''),
       cell: ({ size }) => sayBytes(size),
     },
-    { name: text.storage.perMonth, cell: price },
-    { name: text.storage.created, cell: ({ created_at: at }) => <When at={at} /> },
+    {
+      name: text.storage.perMonth,
+      id: 'price',
+      value: ({ name }) => Number(prices.get(name) ?? 0),
+      cell: ({ name }) => items && sayPrice(prices.get(name) ?? 0),
+    },
+    {
+      name: text.storage.created,
+      id: 'created',
+      value: ({ created_at: at }) => at,
+      cell: ({ created_at: at }) => <When at={at} />,
+    },
     { name: text.storage.actions, isActions: true, cell: (bucket) => <BucketMenu bucket={bucket} /> },
   ];
-  return <DataTable columns={columns} rows={buckets} keyOf={({ name }) => name} />;
 }

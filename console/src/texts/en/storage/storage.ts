@@ -131,7 +131,7 @@ export const storage = {
   preview: 'Preview',
   rowsShown: (rows: number, isCut: boolean) =>
     isCut ? `The first ${counted(rows, 'row')}. Download the file for all.` : counted(rows, 'row'),
-  moreRows: 'Show more rows',
+  rows: 'Rows',
   compare: 'Compare with current',
   compareTitle: (name: string) => `Changes of ${name}`,
   compareLead: 'From this version to the current one:',

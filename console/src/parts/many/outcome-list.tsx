@@ -1,7 +1,7 @@
 /** A line for each resource of an action for many: its name, and the outcome once there is one. */
-import { Group, Stack, Text } from '@mantine/core';
 import type { Key, ReactNode } from 'react';
 import { listsText as words } from '../../texts/lists-text.ts';
+import classes from './outcome-list.module.css';
 import type { Outcomes } from './use-many.ts';
 
 interface OutcomeListProps<Item> {
@@ -15,49 +15,28 @@ interface OutcomeListProps<Item> {
   readonly before?: (item: Item) => ReactNode;
 }
 
-/**
- * Number of rows of the whole list, of which these are the first; if given, each row announces its number.
- */
-const MOST_LINES = 200;
+/** Lines of thousands would keep the page busy: the refused ones are shown, and the first others. */
+const MOST_LINES = 100;
 
 export function OutcomeList<Item>(props: OutcomeListProps<Item>) {
   const { label, items, keyOf, nameOf, outcomes, before } = props;
   const shown = items.length > MOST_LINES ? refusedFirst(props) : items;
   return (
-    // It scrolls and may contain no button, so it must be focusable for the keyboard.
-    <Stack
-      component="ul"
-      aria-label={label}
-      tabIndex={0}
-      gap={4}
-      p={0}
-      m={0}
-      mah="40vh"
-      style={{ overflowY: 'auto', listStyle: 'none' }}
-    >
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, and may contain no button
+    <ul aria-label={label} tabIndex={0} className={classes.outcomes}>
       {shown.map((item) => {
         const outcome = outcomes.get(keyOf(item));
         return (
-          <Group component="li" key={keyOf(item)} gap="xs" wrap="nowrap" align="flex-start" mih={28}>
+          <li key={keyOf(item)}>
             {outcome !== 'done' && before?.(item)}
-            <Text size="sm" fw={550} style={{ overflowWrap: 'anywhere' }}>
-              {nameOf(item)}
-            </Text>
-            {outcome === 'done' && <Text size="sm">{words.done}</Text>}
-            {typeof outcome === 'object' && (
-              <Text size="sm" c="var(--wrong)" style={{ overflowWrap: 'anywhere' }}>
-                {outcome.refusal}
-              </Text>
-            )}
-          </Group>
+            <b>{nameOf(item)}</b>
+            {outcome === 'done' && <span>{words.done}</span>}
+            {typeof outcome === 'object' && <span data-refused>{outcome.refusal}</span>}
+          </li>
         );
       })}
-      {items.length > shown.length && (
-        <Text component="li" size="sm" c="dimmed">
-          {words.andMore(items.length - shown.length)}
-        </Text>
-      )}
-    </Stack>
+      {items.length > shown.length && <li data-more>{words.andMore(items.length - shown.length)}</li>}
+    </ul>
   );
 }
 
