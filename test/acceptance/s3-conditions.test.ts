@@ -98,6 +98,12 @@ describe('conditions', () => {
     }
   });
 
+  test('of appending, which would otherwise replace the object', async () => {
+    const append = { body: 'more', headers: { 'x-amz-write-offset-bytes': '5' } };
+    await s3.refused(501, 'NotImplemented', ['PUT', path, append]);
+    assert.equal((await s3.ok('HEAD', path)).headers.etag, ETAG);
+  });
+
   test('of deletes', async () => {
     const remove = (headers: Record<string, string>) => s3.call('DELETE', path, { headers });
     assert.equal((await remove({ 'if-match': OTHER })).status, 412);

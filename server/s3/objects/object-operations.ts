@@ -48,6 +48,9 @@ const WRITE = { ...OBJECT, permission: 'storage:append' } as const;
 /** Headers that change an object when it is copied to itself. */
 const CHANGES = /^x-amz-(?:server-side-encryption|storage-class$|website-redirect-location$)/;
 
+/** Appends to an object in Amazon's directory buckets. */
+const OFFSET = 'x-amz-write-offset-bytes';
+
 /** An operation that copies the content of another name. */
 export const COPY = { header: 'x-amz-copy-source', sourcePermission: 'storage:read' } as const;
 
@@ -78,6 +81,9 @@ export async function putObject(call: S3Call): Promise<S3Answer> {
   const { principal } = call;
   const { headers } = call.what;
   const { storage } = call.tools;
+  // To ignore it would replace the object by what was to be added to it.
+  if (headers[OFFSET] !== undefined)
+    throw new S3Error('NotImplemented', `${OFFSET} is not offered here: objects cannot be appended to`);
   const labels = { ...labelsOf(keyOf(call.what), headers), acl: await newAcl(call) };
   const condition = writeCondition(headers);
   const found = await bucketOf(call);
