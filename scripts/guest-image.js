@@ -106,7 +106,7 @@ export function askForGuestImage(root) {
   rmSync(pathsOf(root).stampFile, { force: true });
 }
 
-/** A hash of what the image is made of, packages' versions apart: those are looked up when it is built. */
+/** A hash of the image's inputs, without versions of packages: these are chosen when it is built. */
 function inputsStamp(root) {
   const hash = createHash('sha256');
   const scripts = ['guest-image.js', 'guest-packages.js', 'cpio-archive.js'];

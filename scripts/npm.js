@@ -62,7 +62,7 @@ export function addPackages(more, pinned) {
 }
 
 function callNpm(words, pinned) {
-  // Warnings are about the Node that starts us, which then runs nothing; errors are still shown.
+  // npm's warnings concern the host's Node, which only starts this script; errors are still shown.
   const options = [
     '--ignore-scripts',
     '--loglevel=error',

@@ -57,8 +57,8 @@ function isRoot() {
 }
 
 /**
- * The listed programs for `purpose` that are missing. Programs that only root can use are not missing for
- * others.
+ * The listed programs for `purpose` that are missing. Programs that only root can use are not reported to
+ * other users.
  */
 export function missingPrograms(purpose) {
   const listed = JSON.parse(readFileSync(join(ROOT, 'scripts', 'programs.json'), 'utf8'));

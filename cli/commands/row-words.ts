@@ -10,8 +10,8 @@ const TERM = /^(.+?)(?:\s+(contains|starts_with)\s+|\s*(<=|>=|!=|<>|=|<|>)\s*)(.
 const NULL_TERM = /^(\S.*?)\s+is\s+(not\s+)?null$/is;
 
 /**
- * `price > 5`, `name contains x`, `note is null`, or the filter as JSON for names like these. Values
- * of documents have types: 5 is a number, "5" text. In tables, the column gives the type.
+ * `price > 5`, `name contains x`, `note is null`, or the filter as JSON, for names that contain operators.
+ * Values of documents have types: 5 is a number, "5" text. In tables, the column gives the type.
  */
 export function filterOf(text: string, { hasTypes }: { readonly hasTypes: boolean }): DatabaseRowFilter {
   if (text.trimStart().startsWith('{')) return objectOf('--filter', text) as unknown as DatabaseRowFilter;

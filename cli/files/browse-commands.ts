@@ -112,7 +112,7 @@ export const BROWSE_COMMANDS: readonly Command[] = [
 ];
 
 function noteSkipped({ output }: Invocation, location: RemoteLocation): void {
-  output.note(`${shown(location)} is also an object; it is skipped`);
+  output.note(`skipping the object ${shown(location)}: a folder has the same name`);
 }
 
 /** The objects below the location, or else the object with that name. */

@@ -157,7 +157,7 @@ function contextOf({ scope, key }: Pick<AttemptName, 'scope' | 'key'>): string {
   return `idempotency:${scope}:${key}`;
 }
 
-/** Parses sealed texts: the fingerprint, a newline, the body. */
+/** Parses an unsealed text: the fingerprint, a newline, the body. */
 function parse(status: number, unsealed: Uint8Array): Known {
   const text = Buffer.from(unsealed).toString('utf8');
   const end = text.indexOf('\n');

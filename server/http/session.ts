@@ -39,7 +39,7 @@ export function assertSameSite(request: IncomingMessage, publicUrl: string): voi
   if (!trusted) throw crossSite('Sessions can only be used by pages of this origin');
 }
 
-/** For changes by a session: refuses browsers that do not name the page's origin. */
+/** For changes with a session cookie: refuses requests without `Origin` or `Sec-Fetch-Site` of the page. */
 export function assertOwnPage(request: IncomingMessage, publicUrl: string): void {
   const { method, headers } = request;
   if (method === 'GET' || method === 'HEAD') return;

@@ -55,7 +55,7 @@ export class Mails {
     if (!ADDRESS.test(to) || /\p{Cc}/u.test(to)) throw invalidField('to', 'must be an e-mail address');
     const mailId = newId('mail', clock);
     const at = clock.now();
-    const text = { subject: 'A test of Cloudlet', text: 'This cloud can send mail.\n' };
+    const text = { subject: 'Test e-mail from Cloudlet', text: 'This cloud can send mail.\n' };
     const sealed = sealMail(sealer, mailId, text);
     const { accountId } = call.principal;
     const row = { mailId, accountId, kind: 'test', topic: '', recipient: to, sealed, at };

@@ -127,7 +127,7 @@ export class Remembered<K, V> {
     );
   }
 
-  /** Call after a commit that changed it. Without a key: all. */
+  /** Call after a commit that changed the value. Without a key: forgets all values. */
   forget(key?: K): void {
     this.#reads.forget(key);
     if (key === undefined) this.#known.clear();

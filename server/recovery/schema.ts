@@ -223,7 +223,8 @@ export const RetentionPreview = namedObject('RecoveryRetention', {
     }),
   ),
   goes: Type.Array(namedObject('RemovedRecoveryPoint', keptPoint), {
-    description: 'Deleted after the next scheduled point; each can be undeleted until its `deletes_at`',
+    description:
+      'Deleted after the next scheduled point; each can be undeleted until the `deletes_at` of its recovery point',
   }),
 });
 export type RetentionPreview = Static<typeof RetentionPreview>;

@@ -135,7 +135,7 @@ export function accountNodes({ id, name }: AccountName) {
 
 /** The object of an operation that `reads`. */
 export function contentOf({ content }: S3Call): Content {
-  if (content === undefined) throw new Error('access was not decided about an object');
+  if (content === undefined) throw new Error('this operation does not declare that it reads an object');
   return content;
 }
 

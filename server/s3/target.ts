@@ -60,7 +60,7 @@ export function bucketOfHost(host: string, domains: readonly string[]): string |
 }
 
 /**
- * Paths of the data origin outside buckets: links, databases, and invalid names. Buckets named `cdn` and `db`
+ * Matches paths of buckets; not those of links, databases and invalid names. Buckets named `cdn` and `db`
  * exist there for signed requests only.
  */
 const OF_BUCKET = /^\/(?!(?:cdn|db)\/)(?:[a-z0-9]*(?::|%3[Aa]))?[a-z0-9][a-z0-9._-]*(?:[/?]|$)/;

@@ -58,7 +58,7 @@ test('while the server is down mail waits, also through a kill, and an alarm say
   await cloud.start();
   admin = await CheckedClient.open(cloud.api, ADMIN_KEY);
   const mail = await server.mailTo('ben@example.org');
-  assert.equal(mail.subject, 'A test of Cloudlet');
+  assert.equal(mail.subject, 'Test e-mail from Cloudlet');
   assert.equal(server.received.filter(({ to }) => to.includes('ben@example.org')).length, 1);
   await eventually('no alarm', async () => !(await alarmed()));
 });

@@ -167,7 +167,7 @@ interface Kept<Key> {
   readonly bytes: number;
 }
 
-/** The first or last N values, in order. Keeps few more than N. */
+/** The first or last N values, in order. Keeps at most 2 N + 100. */
 class Ends<Key> {
   readonly #compare: (one: Key, other: Key) => number;
   readonly #isFirst: boolean;

@@ -219,7 +219,7 @@ export class LedgerWalk {
     return `${name} shows ${row.held_micro} micro-credits on hold, but its transfers sum up to ${held}`;
   }
 
-  /** Compares figures read at a moment whose transfers were all walked. */
+  /** Compares only if no transfer was added between the walk and the read; tries again otherwise. */
   async #compare(
     read: () => Promise<{ readonly seq: number | bigint | undefined; readonly wrong: () => string | null }>,
   ): Promise<string | null> {

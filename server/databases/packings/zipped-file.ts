@@ -60,7 +60,9 @@ const isPassedOver = (name: string) => name.endsWith('/') || name.startsWith('__
 const damaged = () => new LoadFailed('The file is damaged or cut off: the zip archive cannot be unpacked');
 
 const tooMuch = () =>
-  new LoadFailed('The zip archive has too much besides the dump: pack the dump alone, or unpack it');
+  new LoadFailed(
+    'The zip archive contains too much besides the dump: zip the dump alone, or unpack the archive',
+  );
 
 function several(first: string, second: string): LoadFailed {
   const names = `${JSON.stringify(first.slice(0, 60))} and ${JSON.stringify(second.slice(0, 60))}`;

@@ -200,7 +200,7 @@ export class ManagedServer implements EngineServer {
     await this.stop();
   }
 
-  /** Ends it with all sessions until needed again: orderly, or by SIGKILL. */
+  /** Stops the server and its sessions until it is needed again: orderly, or by SIGKILL. */
   async stop(how: 'properly' | 'at_once' = 'properly'): Promise<void> {
     this.#stopping ??= this.#stop(how).finally(() => {
       this.#stopping = null;

@@ -147,7 +147,7 @@ export abstract class SqlEngine<Admin, L extends AdminLinks<Admin>> implements A
   get server(): ManagedServer {
     const { server } = this.#parts.on;
     if (server instanceof ManagedServer) return server;
-    throw new Error('not a server of ours');
+    throw new Error('Cloudlet does not manage this server');
   }
 
   /** The limits on an operator's server are not known: they are applied at each start. */

@@ -36,7 +36,7 @@ export class NodeLeases {
         lease,
         this.#deps.writer,
       ]);
-      // A heartbeat that was sent before may have read it meanwhile.
+      // A heartbeat on its way meanwhile may have added the lease again.
       this.#held.delete(lease);
       return false;
     }

@@ -13,7 +13,7 @@ interface OwnFrontPortsDeps extends Pick<FrontPortsDeps, 'alarms' | 'clock'> {
   readonly ports: Pick<OfferedPorts, 'saw'> | undefined;
 }
 
-/** Listens from its start on. `dial` undefined: this node has the ports itself. */
+/** Listens once start() is called. `dial` undefined: this node has the ports itself. */
 export function ownFrontPorts(
   dial: FrontPortsDeps['dial'] | undefined,
   { config, membership, ports: offered, ...deps }: OwnFrontPortsDeps,

@@ -97,7 +97,7 @@ export function moreMemory({ isLimited }: Pick<HostMemory, 'isLimited'>): string
 export class Admission {
   readonly #runs: GuestRuns;
   readonly #overcommit: number;
-  /** Their sizes, MiB, by vmId. */
+  /** Memory of guests that start, MiB, by vmId. */
   readonly #starting = new Map<string, number>();
 
   constructor(runs: GuestRuns, overcommit: number) {

@@ -85,7 +85,7 @@ export class DirectoryTarget implements Target {
   async create(name: string, bytes: Uint8Array): Promise<boolean> {
     const path = join(this.location, name);
     const unfinished = `${path}.${randomName(8)}${UNFINISHED}`;
-    // An attempt may find another disk than the last one.
+    // A different disk may be mounted here since the previous attempt.
     this.#made.clear();
     try {
       await this.#makeFolder(dirname(path));

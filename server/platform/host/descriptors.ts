@@ -39,7 +39,7 @@ export class Descriptors {
     return Math.max(1, this.limit - this.#reserve);
   }
 
-  /** Whether `more` can be opened while the reserve is left. */
+  /** Whether `more` can be opened without using the reserve. */
   hasFree(more: number): boolean {
     if (this.#clock.monotonic() - this.#countedAt >= COUNT_MS) this.#recount();
     return this.#counted + this.#taken + more + this.#reserve <= this.limit;

@@ -50,7 +50,7 @@ function metadata(): Source {
   };
 }
 
-/** Every blob in the snapshot: it was stored before and is kept while a hold exists. */
+/** Every blob in the snapshot: stored before it, and not deleted while the recovery point holds it. */
 function objects(blobs: Pick<BlobStore, 'raw'>): Source {
   return {
     name: 'objects',

@@ -33,7 +33,7 @@ export class PostgresqlLinks implements SqlLinks {
     this.#deps = deps;
   }
 
-  /** Lends a connection of the administrator to its own database. */
+  /** Lends a connection of the administrator, to the administrator's own database. */
   async asAdmin<T>(work: (client: ClientBase) => Promise<T>): Promise<T> {
     const client = await this.#patiently(() => this.#pool().connect());
     let failed = true;

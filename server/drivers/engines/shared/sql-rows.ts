@@ -18,7 +18,7 @@ import { invalidField } from '../../../platform/errors.ts';
 export type Column = Table['columns'][number];
 /** Binds a value, and gives its placeholder. */
 export type Bind = (value: unknown) => string;
-/** A column in an expression: its quoted name, and what it is. */
+/** A column in an expression: its quoted name and its definition. */
 export interface Named {
   readonly name: string;
   readonly column: Column;

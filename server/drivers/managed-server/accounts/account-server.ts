@@ -195,7 +195,7 @@ export class AccountServer {
     return this.#databases.all().every(({ database }) => database.number >= number);
   }
 
-  /** Size of the database, with its share of the server's, at the last poll. */
+  /** Size of the database at the last poll, with its share of the server's other data. */
   sizeOf(name: string): number {
     const own = this.#databases.all().map(({ ownBytes }) => ownBytes);
     return withShare(this.#databases.get(name)?.ownBytes ?? 0, { bytes: this.bytes, own });
@@ -219,7 +219,7 @@ export class AccountServer {
   async holdBack(waits: Waits | null): Promise<void> {
     if (!this.heldBack.set(waits) || !this.isUp) return;
     await this.using(async (engine) => {
-      this.#work.end(waits === null ? ended('its databases may grow again') : hostDiskFull());
+      this.#work.end(waits === null ? ended('its databases are no longer paused') : hostDiskFull());
       for (const name of this.names) await this.#apply(engine, name);
       this.heldBack.brought();
     }).catch(() => this.heldBack.missed());

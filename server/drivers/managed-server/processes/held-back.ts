@@ -62,7 +62,9 @@ export class HeldBack {
     if (waits?.why !== this.#waits?.why) this.#tell(waits?.why ?? 'there is space on the disk again');
     const wasGrower = this.#waits?.isGrower === true;
     if ((waits?.isGrower === true) !== wasGrower)
-      warn(`the server ${listener.name} ${wasGrower ? 'may grow again' : `is paused: ${waits?.why}`}`);
+      warn(
+        `the server ${listener.name} ${wasGrower ? 'is no longer paused: the disk has space again' : `is paused: ${waits?.why}`}`,
+      );
     if (this.#takesRights(waits) !== this.takesRights) {
       this.#isBehind = true;
       this.#pause = 0;

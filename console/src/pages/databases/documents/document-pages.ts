@@ -1,4 +1,4 @@
-/** Documents of a collection, page after page: by key where the order is that of the key. */
+/** Pages through a collection: by key when sorted by `_id`, otherwise by offset. */
 import { keepPreviousData, useInfiniteQuery } from '@tanstack/react-query';
 import type { DatabaseRows, DatabaseRowsQuery } from '../../../../../sdk/index.ts';
 import { cloud } from '../../../cloud.ts';

@@ -29,7 +29,7 @@ const MADE_BY = [
 const VIEW_MADE_BY = new RegExp(`^(/\\*!\\d+ )${DEFINER} `);
 const VIEW_BEGINS = /^\/\*!\d+ CREATE ALGORITHM=\w+ \*\/\s*$/;
 const DELIMITER = /^DELIMITER (\S+)\s*$/i;
-/** Lines that are looked at are shorter; data are passed on piece by piece. */
+/** Longer lines are not inspected: they are passed on in pieces. */
 const MAX_LINE = 262_144;
 const MAX_HEAD = 300;
 
