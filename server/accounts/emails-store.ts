@@ -11,7 +11,10 @@ export function releaseUnconfirmed(folded: string, ownId: number): Statement {
   };
 }
 
-/** Refused if the account has changed its address, or is not active. Conflicts with an account that has confirmed it. */
+/**
+ * Refused if the account has changed its address, or is not active. Conflicts with an account that has
+ * confirmed it.
+ */
 export function confirmEmail(id: number, email: string, at: number): Statement {
   return {
     sql: `UPDATE accounts SET email_folded = ?, email_verified_at = ?

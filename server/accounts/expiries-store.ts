@@ -10,7 +10,7 @@ export interface NamedAccount {
   readonly username: string;
 }
 
-/** What decides about an account besides its owner: its rights, its end, its suspension and its removal. */
+/** The standing of an account: its rights, its end, its suspension and its removal. */
 export type Standing = Pick<
   AccountRow,
   'id' | 'is_admin' | 'is_auditor' | 'is_active' | 'expires_at' | 'removal_at' | 'suspended_reason'

@@ -32,8 +32,8 @@ export interface NewMailRow {
 }
 
 /**
- * Mails of one account are sent one after the other; its invitations and its test mails each wait apart, so that
- * a class that is invited delays no other mail of its teacher.
+ * Mails of one account are sent one after the other; its invitations and its test mails each wait apart, so
+ * that a class that is invited delays no other mail of its teacher.
  */
 const LANES = 3;
 const LANE = `CASE kind WHEN 'invitation' THEN 1 WHEN 'test' THEN 2 ELSE 0 END`;

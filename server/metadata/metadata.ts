@@ -38,8 +38,8 @@ export interface Statement {
   /** Reported to watchers once the commit is stored. */
   readonly tells?: ResourceChange;
   /**
-   * Of an INSERT: the row's id must be greater than those of all rows stored before the call of commit(), also
-   * by other nodes. Otherwise ids of several nodes are in the order of time only to a second or so.
+   * For an INSERT: the row's id must be greater than the ids of all rows stored before the call of commit(),
+   * also by other nodes. Otherwise ids of several nodes are in the order of time only to a second or so.
    */
   readonly isLatest?: true;
 }

@@ -38,7 +38,7 @@ export function readInvitationTable(csv: string): TableRow[] {
   return rows;
 }
 
-/** Whoever decoded the file put U+FFFD in place of bytes that are not UTF-8. */
+/** Decoders put U+FFFD in place of bytes that are not UTF-8. */
 function assertUnicode(csv: string): void {
   const at = csv.indexOf('\uFFFD');
   if (at === -1) return;
@@ -47,7 +47,7 @@ function assertUnicode(csv: string): void {
   throw refusal([{ field: `csv line ${line}`, message }]);
 }
 
-/** What a row says about its invitation. */
+/** An invitation as its row describes it. */
 export function wantedOf({ fields }: TableRow) {
   const { credits, spend_cap: cap, ...texts } = fields;
   return {

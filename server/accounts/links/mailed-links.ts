@@ -135,7 +135,7 @@ export class MailedLinks {
     );
     const text = confirmationMail({ username, host, url: `${url}/confirm-email#token=${token}` });
     const mail = { ...text, ...whose, lifeMs: CONFIRMATION_LIFE_MS };
-    // Of many requests at once each has counted too few: the commit decides, and the next try counts all.
+    // Each of many requests at once has counted too few: the commit decides, and the next try counts all.
     change.add(outbox.mailUpTo(mail, CONFIRMATIONS), 'retry');
     change.after(() => outbox.wake());
     return true;

@@ -103,7 +103,7 @@ export class ResetLinks {
     const at = clock.now();
     const expiresAt = at + LINK_LIFE_MS;
     const stored = { tokenHash: hashSecret(token), expiresAt, host };
-    // Whoever makes the account an administrator's meanwhile ends its links, and this one would be later.
+    // A promotion to administrator meanwhile ends the account's links, but not this later one.
     change.add(expectStanding(row), 'retry');
     change.addAll(resetLinkStore.replace(row.id, stored), 'retry');
     const facts = { account_id: row.id, username: row.username, by: by === null ? BY_MAIL : nameOf(by) };

@@ -1,4 +1,4 @@
-/** Copies of databases on this host's disk that are being downloaded: each stays until its reader has it all. */
+/** Copies of databases on this host's disk that are being downloaded: each stays until it is read. */
 import type { DiskShares } from '../../resources/disk-shares.ts';
 import type { Dump } from '../engine.ts';
 

@@ -1,7 +1,7 @@
 /**
  * Row ids, reserved from the database's sequences in blocks, so that a commit knows its ids before
- * it is sent. Each node has blocks of its own, and lists are in the order of ids: a block is used for a second
- * only, and not at all where the order decides (see Statement).
+ * it is sent. Each node has blocks of its own, and lists are in the order of ids: a block is used for a
+ * second only, and not at all where the order decides (see Statement).
  */
 import type { Client } from 'pg';
 import type { SqlValue, Statement } from '../../metadata/metadata.ts';
@@ -31,7 +31,7 @@ interface Free {
 }
 
 export interface RowIdsDeps {
-  /** Those whose row ids come from a sequence. */
+  /** Tables whose row ids come from a sequence. */
   readonly tables: ReadonlySet<string>;
   readonly clock: { monotonic(): number };
 }
@@ -93,7 +93,7 @@ export class RowIds {
   ): Promise<void> {
     const free = this.#of(table);
     const now = this.#deps.clock.monotonic();
-    // What an earlier batch left is no longer the latest.
+    // Ids that an earlier batch left are no longer the latest.
     free.kept.push(...free.latest.splice(0));
     if (now - free.since >= KEPT_MS) free.kept.length = 0;
     const missing = latest + Math.max(0, any - free.kept.length);

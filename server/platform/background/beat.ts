@@ -23,8 +23,8 @@ let timer: NodeJS.Timeout | undefined;
 
 /**
  * Calls `work` at the multiples of `everyMs` since this process began, and never keeps the process
- * alive. Moments that passed while it was busy are skipped. While `mayRest` says that there is nothing to watch,
- * shorter intervals are a second.
+ * alive. Moments that passed while it was busy are skipped. While `mayRest` says that there is nothing to
+ * watch, shorter intervals are a second.
  */
 export function onBeat(everyMs: number, work: () => unknown, mayRest = () => false): Beat {
   const due: Due = { everyMs, work, mayRest, at: nextAt(everyMs) };

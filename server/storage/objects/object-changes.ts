@@ -241,8 +241,9 @@ export class ObjectChanges {
   }
 
   /**
-   * For a change that adds a version or marker, before its reads of other versions. Behind a marker the pointer
-   * stays the same when another node adds one more. Resolves to the newest version or marker, if it is read.
+   * For a change that adds a version or marker, before its reads of other versions. Behind a marker the
+   * pointer stays the same when another node adds one more. Resolves to the newest version or marker, if it
+   * is read.
    */
   async expectNewest(
     change: Change,

@@ -337,7 +337,7 @@ export class ObjectSql {
     { newest, except }: { readonly newest: number; readonly except: number },
   ): Statement[] {
     return [
-      // Of a version that another node adds or removes at once, only the next statement knows.
+      // Only the next statement sees a version that another node adds or removes at once.
       turnAt('objects', id),
       {
         sql: `UPDATE objects SET id = id WHERE id = ? AND coalesce(current, 0) = ?

@@ -100,7 +100,7 @@ export function SightTable(props: SightTableProps) {
 
 interface SeenColumn {
   readonly at: number;
-  /** Of a table of which only some columns are in the page. */
+  /** The place in a table that has only some of its columns in the page. */
   readonly index?: number;
   readonly style?: CSSProperties;
 }

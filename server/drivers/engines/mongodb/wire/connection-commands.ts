@@ -103,7 +103,7 @@ const ACTIONS = (
   'dropDatabase dropIndex find indexStats insert listCollections listIndexes remove update'
 ).split(' ');
 
-/** Commands for a whole server: refused with the errors that a standalone server returns to a database's user. */
+/** Commands for a whole server: refused with the errors of a standalone server for a database's user. */
 const REFUSED: Readonly<Record<string, CommandError>> = {
   replSetGetStatus: new CommandError('NoReplicationEnabled', 'not running with --replSet'),
   replSetGetConfig: new CommandError('NoReplicationEnabled', 'not running with --replSet'),

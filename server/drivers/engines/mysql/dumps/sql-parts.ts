@@ -28,7 +28,7 @@ const DEFINER = new RegExp(
   `^(CREATE (?:OR REPLACE )?(?:ALGORITHM=\\w+ )?)DEFINER=${ACCOUNT}(?:@${ACCOUNT})? `,
 );
 
-/** What SHOW CREATE answers, without the user who made it: it belongs to the one who loads it. */
+/** The answer of SHOW CREATE without its definer: the definition belongs to the user who loads it. */
 export function withoutDefiner(create: string): string {
   return create.replace(DEFINER, '$1');
 }
