@@ -87,17 +87,23 @@ export async function loadInto(
     readonly signal: AbortSignal;
     readonly isTooLarge: () => Promise<boolean>;
     readonly asSaid: (complaint: string) => string;
+    /** Reads the client's output to its end; missing: nobody does. */
+    readonly read?: ((output: Readable) => Promise<void> | undefined) | undefined;
   },
 ): Promise<void> {
   how.signal.addEventListener('abort', run.kill, { once: true });
-  run.stdout.resume();
+  const read = how.read?.(run.stdout);
+  if (read === undefined) run.stdout.resume();
+  const readOut = Promise.allSettled([read]);
   const wasTooLarge = endWhen(how.isTooLarge, run);
   const fed = feed(how.dump, how.through, run);
   const { code, complaint } = await run.ended;
   const problem = await fed;
+  const [output] = await readOut;
   if (await wasTooLarge) throw new LoadFailed('The dump is larger than the size limit of the database');
   if (problem !== null) throw problem;
   if (code !== 0) throw new LoadFailed(how.asSaid(complaint));
+  if (output.status === 'rejected') throw output.reason;
 }
 
 /** Ends the load if the database becomes too large; returns whether it did. */

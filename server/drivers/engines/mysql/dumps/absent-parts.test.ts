@@ -9,7 +9,7 @@ import { LeftOut } from '../../../../databases/left-out.ts';
 import { connectMysql, type MysqlFixture, mysqlFixture, noMysql } from '../../../../testing/mysql-fixture.ts';
 import { newDatabase } from '../../../../testing/new-database.ts';
 import { AbsentParts } from './absent-parts.ts';
-import { usedNames } from './sql-parts.ts';
+import { usedNames } from './names/sql-parts.ts';
 
 const SECRET = 'aaaaaaaaaaaaaaaaaaaaaaaa';
 const MYSQL = `-- MySQL dump 10.13  Distrib 8.0.36, for Linux (x86_64)

@@ -5,7 +5,8 @@
 import type { LeftOut } from '../../../../databases/left-out.ts';
 import type { LenientLoad } from './foreign-lines.ts';
 import { copied, KnownNames } from './known-names.ts';
-import { closing, elementsOf, masked, plainName, type UsedNames, usedNames } from './sql-parts.ts';
+import { withoutArrows } from './names/json-arrows.ts';
+import { closing, elementsOf, masked, plainName, type UsedNames, usedNames } from './names/sql-parts.ts';
 
 export interface LineAt {
   /** Number of the line in the file. */
@@ -56,6 +57,19 @@ const VIEW = new RegExp(
   'i',
 );
 const TABLE = new RegExp(`${OPEN}(?:CREATE\\s+(?:OR\\s+REPLACE\\s+)?TABLE|ALTER\\s+TABLE)\\s`, 'i');
+/** The beginning of a routine, trigger or event. */
+const PROGRAM = new RegExp(
+  `${OPEN}CREATE\\b(?:\\s+OR\\s+REPLACE\\b|\\s+AGGREGATE\\b|\\s*\\*/|\\s*/\\*!\\d+|\\s+DEFINER\\s*=\\s*[^\\s*]+(?=[\\s*]))*` +
+    '\\s*\\b(?:PROCEDURE|FUNCTION|TRIGGER|EVENT)\\b',
+  'i',
+);
+/** Dumps of programs, whose views and routines were valid where they come from. */
+const OF_PROGRAM =
+  /^(?:-- (?:MySQL dump|phpMyAdmin|mysqldump-php|Adminer)|\/\*!500(?:01|03|20|06) CREATE|\s*(?:Navicat|SQLyog) )/;
+const OF_MARIADB = /^-- MariaDB dump /;
+const SETS_MODE = /^(?:\/\*M?!\d* ?)?SET .*\bsql_mode\b/i;
+/** In this mode programs have another language. */
+const ORACLE = /\boracle\b/i;
 const NAME = '((?:`(?:[^`]|``)*`|[\\w$\\x80-\\xff]+))';
 const NAMED = new RegExp(`\\bVIEW\\s+(?:IF\\s+NOT\\s+EXISTS\\s+)?(?:${NAME}\\s*\\.\\s*)?${NAME}`, 'i');
 const ROUTINE = new RegExp(
@@ -89,6 +103,12 @@ export class AbsentParts {
   readonly #databases: ReadonlySet<string>;
   /** Calls of functions that the server does not have; null: it has all. */
   readonly #calls: RegExp | null;
+  readonly #tried: LenientLoad['tried'];
+  /** A program made the text as a dump of MySQL. */
+  #isTried = false;
+  #isOfMariadb = false;
+  #isOracle = false;
+  readonly #told = new KnownNames();
   readonly #own = new KnownNames();
   /** Functions that the dump makes, in lower case. */
   readonly #made = new KnownNames();
@@ -107,15 +127,20 @@ export class AbsentParts {
     leftOut,
     absentFunctions,
     databases,
-  }: Pick<LenientLoad, 'leftOut' | 'absentFunctions' | 'databases'>) {
+    tried,
+  }: Pick<LenientLoad, 'leftOut' | 'absentFunctions' | 'databases' | 'tried'>) {
     this.#leftOut = leftOut;
     this.#databases = databases;
-    const names = [...absentFunctions].join('|');
+    this.#tried = tried;
+    const names = [...absentFunctions, ...(tried === undefined ? [] : ['member\\s+of'])].join('|');
     this.#calls = names === '' ? null : new RegExp(`(?<![.\\w])(${names})\\s*\\(`, 'i');
   }
 
   /** Reads names of the dump's own database from a line of the file. */
   note(text: string): void {
+    if (OF_MARIADB.test(text)) this.#isOfMariadb = true;
+    if (SETS_MODE.test(text)) this.#isOracle = ORACLE.test(text);
+    this.#isTried ||= !this.#isOfMariadb && OF_PROGRAM.test(text);
     for (const pattern of OWN) {
       const name = pattern.exec(text)?.[1];
       if (name !== undefined) this.#own.add(name);
@@ -126,7 +151,7 @@ export class AbsentParts {
   take(text: string, { line, isFirst, isLast, delimiter }: LineAt): string {
     const routine = isFirst ? ROUTINE.exec(text)?.[2] : undefined;
     if (routine !== undefined) this.#made.add(plainName(routine).toLowerCase());
-    if (isFirst && this.#held === null && (VIEW.test(text) || TABLE.test(text))) {
+    if (isFirst && this.#held === null && (VIEW.test(text) || TABLE.test(text) || PROGRAM.test(text))) {
       this.#held = [];
       this.#heldCharacters = 0;
       this.#heldLine = line;
@@ -135,8 +160,23 @@ export class AbsentParts {
     this.#held.push(text);
     this.#heldCharacters += text.length;
     if (!isLast) return this.#heldCharacters > MOST_CHARACTERS ? this.release() : '';
-    const whole = this.release();
-    return VIEW.test(whole) ? this.#view(whole, delimiter) : this.#table(whole);
+    const given = this.release();
+    const whole = this.#tried === undefined ? given : this.#withoutArrows(given);
+    if (TABLE.test(whole)) return this.#table(whole);
+    const kept = VIEW.test(whole) ? this.#view(whole, delimiter) : whole;
+    if (kept !== whole || !this.#isTried || this.#isOracle) return kept;
+    return this.#tried?.wrapped(whole, { line: this.#heldLine, delimiter }) ?? whole;
+  }
+
+  #withoutArrows(given: string): string {
+    const { text, replaced } = withoutArrows(given);
+    const reason = 'the server has no such operator; its functions for JSON do the same';
+    for (const part of replaced) {
+      if (this.#told.has(part)) continue;
+      this.#told.add(part);
+      this.#leftOut.add({ line: this.#heldLine, text: shown(part), reason });
+    }
+    return text;
   }
 
   /** The held lines of an unfinished statement, unchanged. */
@@ -296,6 +336,9 @@ function linesIn(text: string, from: number, to: number): number {
 }
 
 const needs = (view: string) => `it needs the view ${shown(view)}, which is left out`;
-const without = (call: string) => `the server does not have the function ${call.toLowerCase()}()`;
+const without = (call: string) =>
+  /^member\s/i.test(call)
+    ? 'the server does not have MEMBER OF'
+    : `the server does not have the function ${call.toLowerCase()}()`;
 /** Decodes text with one character per byte. */
 const shown = (bytes: string) => Buffer.from(bytes, 'latin1').toString();

@@ -23,7 +23,7 @@ const DEFINER = `DEFINER ?= ?${ACCOUNT}(?:@${ACCOUNT})?`;
 /** In the first line of a statement, or the second one of a view. */
 const MADE_BY = [
   [new RegExp(`^(/\\*!\\d+ CREATE\\*/ )/\\*!\\d+ ${DEFINER} ?\\*/ `), '$1'],
-  [new RegExp(`^(CREATE (?:OR REPLACE )?)${DEFINER} `), '$1'],
+  [new RegExp(`^((?:/\\*!\\d+ )?CREATE (?:OR REPLACE )?)${DEFINER} `), '$1'],
   [new RegExp(`^(CREATE (?:OR REPLACE )?ALGORITHM ?= ?\\w+ )${DEFINER} `), '$1'],
 ] as const;
 const VIEW_MADE_BY = new RegExp(`^(/\\*!\\d+ )${DEFINER} `);
@@ -66,8 +66,12 @@ export class DumpLines extends Transform {
   readonly #one: OneTransaction | null;
   /** Counts lines of the file. */
   #number: number;
+  readonly #firstLine: number;
   /** Within a statement that is left out. */
   #isLeftOut = false;
+  readonly #tried: LenientLoad['tried'];
+  /** Lines for the client after which it has more lines than the file, and how many more. */
+  readonly #longer: { readonly line: number; readonly extra: number }[] = [];
 
   constructor({ made, lenient, firstLine = 1, isOneTransaction = false }: DumpLinesOptions = {}) {
     super();
@@ -77,6 +81,8 @@ export class DumpLines extends Transform {
     this.#absent = lenient === undefined ? null : new AbsentParts(lenient);
     this.#one = isOneTransaction ? new OneTransaction(lenient?.leftOut) : null;
     this.#number = firstLine - 1;
+    this.#firstLine = firstLine;
+    this.#tried = lenient?.tried;
   }
 
   override _transform(chunk: Buffer, _encoding: string, done: TransformCallback): void {
@@ -101,7 +107,7 @@ export class DumpLines extends Transform {
       all = all.subarray(end + 1);
     }
     if (this.#isPassing || all.length > MAX_LINE) {
-      this.#pass(this.#isPassing ? all : this.#withoutName(this.#begun(all)));
+      this.#pass(this.#isPassing ? all : this.#longBegun(this.#begun(all), this.#number + 1));
       this.#isPassing = true;
       all = Buffer.alloc(0);
     }
@@ -158,7 +164,14 @@ export class DumpLines extends Transform {
     this.#pushText(this.#absent?.release() ?? '');
     this.#first.take(bytes);
     this.#ending = (this.#ending + bytes.subarray(-64).toString('latin1')).slice(-64);
-    this.push(bytes);
+    if (!this.#isLeftOut) this.push(bytes);
+    else if (bytes.at(-1) === 0x0a) this.push('\n');
+  }
+
+  /** The line of the file for one that the client counts. */
+  lineOf(counted: number): number {
+    const extra = this.#longer.findLast(({ line }) => line < counted)?.extra ?? 0;
+    return counted + this.#firstLine - 1 - extra;
   }
 
   /** The first bytes of a line. */
@@ -172,11 +185,13 @@ export class DumpLines extends Transform {
   }
 
   /** The first bytes of a line that is too long to be looked at. */
-  #withoutName(bytes: Buffer): Buffer {
+  #longBegun(bytes: Buffer, line: number): Buffer {
     if (this.#foreign === null || !this.#isFirstLine) return bytes;
     const head = bytes.toString('latin1', 0, MAX_HEAD);
-    const kept = this.#foreign.withoutName(head);
-    return kept === head ? bytes : Buffer.concat([Buffer.from(kept, 'latin1'), bytes.subarray(MAX_HEAD)]);
+    const kept = this.#foreign.longAltered(head, line);
+    this.#isLeftOut = kept === null;
+    if (kept === null || kept === head) return bytes;
+    return Buffer.concat([Buffer.from(kept, 'latin1'), bytes.subarray(MAX_HEAD)]);
   }
 
   #line(given: Buffer): void {
@@ -185,7 +200,7 @@ export class DumpLines extends Transform {
     const wasPassing = this.#isPassing;
     const isLong = wasPassing || bytes.length > MAX_LINE;
     this.#isPassing = false;
-    if (isLong) this.#pass(wasPassing ? bytes : this.#withoutName(bytes));
+    if (isLong) this.#pass(wasPassing ? bytes : this.#longBegun(bytes, this.#number));
     else {
       const text = bytes.toString('latin1');
       this.#first.take(bytes);
@@ -222,7 +237,12 @@ export class DumpLines extends Transform {
     const isFirst = this.#isFirstLine;
     if (isFirst) this.#absent.note(text);
     const isLast = text.trim().endsWith(this.#delimiter);
-    return this.#absent.take(altered, { line: this.#number, isFirst, isLast, delimiter: this.#delimiter });
+    const extra = this.#tried?.extraLines ?? 0;
+    const at = { line: this.#number, isFirst, isLast, delimiter: this.#delimiter };
+    const taken = this.#absent.take(altered, at);
+    const now = this.#tried?.extraLines ?? 0;
+    if (now > extra) this.#longer.push({ line: this.#number - this.#firstLine + 1 + now, extra: now });
+    return taken;
   }
 
   /** Tracks the position within a statement. */

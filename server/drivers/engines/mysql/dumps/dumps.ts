@@ -38,6 +38,7 @@ import { withoutTables } from './data-only.ts';
 import { DumpLines, type DumpLinesOptions } from './dump-lines.ts';
 import { routinesAsSql } from './routines-store.ts';
 import { Swaps } from './swaps.ts';
+import { TriedPrograms } from './tried-programs.ts';
 import { viewsAsSql } from './views-store.ts';
 
 export const DUMP_FORMATS: readonly string[] = ['sql'];
@@ -56,6 +57,7 @@ const LOCKED = [1205, 1412, 1969];
 /** Allowance for new tables; empty ones take space too. */
 const MAX_GROWTH = 1.2;
 const GROWTH_BYTES = 16 * MIB;
+const BROKEN = 'it needs a table, view or function that was left out or is not in the file';
 const LEFTOVERS_FIX =
   'Stop Cloudlet, remove the folders of these names from databases/mysql/server/home/data, and start it';
 const DAMAGED_FIX =
@@ -88,6 +90,8 @@ interface Taking {
   readonly user: string;
   readonly signal: AbortSignal;
   readonly kind: SlotKind;
+  /** Collects views that are left out; missing: the log names them. */
+  readonly leftOut?: LoadHow['leftOut'];
 }
 
 export class MysqlDumps {
@@ -171,6 +175,7 @@ export class MysqlDumps {
       absentFunctions: await absentFunctions(admin, MYSQL_FUNCTIONS),
       databases,
       enforcedEngine: await enforcedEngine(admin),
+      tried: admin.dialect.hasProc ? new TriedPrograms(leftOut) : undefined,
     }));
   }
 
@@ -194,7 +199,7 @@ export class MysqlDumps {
       for (let test = await parts.nextName(); test !== null; test = await parts.nextName())
         await this.#loadTest(test, parts, { user: store.usersOf(name).writer, most, signal });
       signal.throwIfAborted();
-      const programs = await this.#programsOf(fresh, signal);
+      const programs = await this.#programsOf(fresh, { signal, leftOut });
       const before = await links.asAdmin(async (admin) => ({
         replaced: await contents.tablesOf(admin, name),
         access: (await store.accessOf(admin, store.usersOf(name))) ?? 'full',
@@ -261,10 +266,11 @@ export class MysqlDumps {
   }
 
   /** `args`: of mariadb-dump, which writes all but views and, on an operator's server, routines. */
-  async #taken(database: string, args: readonly string[], { user, signal, kind }: Taking): Promise<Readable> {
+  async #taken(database: string, args: readonly string[], taking: Taking): Promise<Readable> {
     const { clients, links, isGuest } = this.#deps;
+    const { signal, kind } = taking;
     const names = await links.asAdmin((admin) => contents.namesOf(admin, database));
-    const views = await this.#views(database, { user, names: names.views });
+    const views = await this.#views(database, names.views, taking);
     const dumper = await this.#dumper(database);
     const programs = dumper.seesRoutines ? ['--routines', ...(isGuest ? [] : ['--events'])] : [];
     const routines = dumper.seesRoutines
@@ -295,7 +301,8 @@ export class MysqlDumps {
 
   async #views(
     database: string,
-    { user, names }: { readonly user: string; readonly names: readonly string[] },
+    names: readonly string[],
+    { user, leftOut }: Pick<Taking, 'user' | 'leftOut'>,
   ): Promise<Buffer> {
     const { links, warn } = this.#deps;
     if (names.length === 0) return Buffer.alloc(0);
@@ -304,7 +311,8 @@ export class MysqlDumps {
     const { sql, broken } = await read.catch((error) => {
       throw LOCKED.includes(error.errno) ? locked() : error;
     });
-    const [first] = broken;
+    for (const { name } of broken) leftOut?.add({ line: null, text: `VIEW ${name}`, reason: BROKEN });
+    const [first] = leftOut === undefined ? broken : [];
     if (first !== undefined)
       warn(
         `a dump of ${database} has ${broken.length} views only as comments, ` +
@@ -333,19 +341,23 @@ export class MysqlDumps {
       dump,
       through,
       signal,
+      read: lenient?.tried && ((output) => lenient.tried?.read(output)),
       isTooLarge: () => links.asAdmin(async (admin) => (await bytes(admin, database)) > most),
       asSaid: (complaint) => {
         const end = through.endsWithin ? '; the file ends within a statement: it may be cut off' : '';
-        return asSaid(complaint, firstLine - 1) + end;
+        return asSaid(complaint, (line) => through.lineOf(line)) + end;
       },
     });
     return through.isDump;
   }
 
   /** Routines, triggers, events; then views, which may need them. */
-  async #programsOf(database: string, signal: AbortSignal): Promise<Buffer> {
+  async #programsOf(
+    database: string,
+    { signal, leftOut }: Pick<Taking, 'signal' | 'leftOut'>,
+  ): Promise<Buffer> {
     const args = ['--no-data', '--no-create-info', '--triggers'];
-    return buffer(await this.#taken(database, args, { user: database, signal, kind: 'load' }));
+    return buffer(await this.#taken(database, args, { user: database, signal, kind: 'load', leftOut }));
   }
 }
 
@@ -357,11 +369,11 @@ function withoutViews(database: string, { tables, views }: contents.Names): stri
 
 /**
  * The client's error message, which is its last line: the preceding lines repeat the statement,
- * which is data. `lines`: added to the number of its line.
+ * which is data. `lineOf`: the line of the file.
  */
-function asSaid(complaint: string, lines: number): string {
+function asSaid(complaint: string, lineOf: (counted: number) => number): string {
   const line = complaint.split('\n').findLast((text) => /^ERROR\b/.test(text)) ?? '';
-  const where = (_: string, number: string) => `) at line ${Number(number) + lines}:`;
+  const where = (_: string, number: string) => `) at line ${lineOf(Number(number))}:`;
   const plain = line
     .replace(/\) at line (\d+):/, where)
     .trim()

@@ -3,13 +3,14 @@
  * and mariadb-dump about the server, its users, its replication and its other databases, and table
  * options that MariaDB spells differently.
  */
-import { LoadFailed } from '../../../../databases/engine.ts';
 import { isMessage, MESSAGE_REASON } from '../../../../databases/file-start.ts';
 import type { LeftOut } from '../../../../databases/left-out.ts';
 import { KnownNames } from './known-names.ts';
+import { ONE, OwnDatabase } from './names/own-database.ts';
+import { QUOTED_TEXT } from './names/sql-parts.ts';
 import { withoutNewFunctions } from './newer-functions.ts';
-import { QUOTED_TEXT, STRING } from './sql-parts.ts';
 import { TableLines } from './table-lines.ts';
+import type { TriedPrograms } from './tried-programs.ts';
 
 export interface LenientLoad {
   readonly leftOut: LeftOut;
@@ -23,9 +24,10 @@ export interface LenientLoad {
   readonly databases: ReadonlySet<string>;
   /** The storage engine forced for all tables; null: the dump chooses it. */
   readonly enforcedEngine: string | null;
+  /** Programs and views of dumps are tried out in it; missing: the server is no MariaDB. */
+  readonly tried?: TriedPrograms | undefined;
 }
 
-const ONE = 'the dump is loaded into this database, whatever its name was';
 /** The beginning of a statement, possibly in a comment that newer servers execute. */
 const OPEN = '^(?:/\\*M?!\\d* ?)?';
 const SPACE = '(?: |/\\*!\\d+ [^*]*\\*/)+';
@@ -33,7 +35,7 @@ const REFUSED: readonly (readonly [RegExp, string])[] = (
   [
     [`(?:CREATE|ALTER|DROP)${SPACE}(?:DATABASE|SCHEMA)\\b`, ONE],
     [
-      'SET (?:@@)?(?:GLOBAL|PERSIST|PERSIST_ONLY)(?:\\.| )',
+      'SET (?:(?:@@)?(?:GLOBAL|PERSIST|PERSIST_ONLY)(?:\\.| )|(?:SESSION )?(?:MAX_ALLOWED_PACKET|NET_BUFFER_LENGTH)\\b)',
       'only server administrators can change server settings',
     ],
     [
@@ -54,7 +56,9 @@ const REFUSED: readonly (readonly [RegExp, string])[] = (
       '(?:(?:CREATE|ALTER|DROP|RENAME)(?: OR REPLACE)? (?:USER|ROLE)|GRANT|REVOKE|SET (?:PASSWORD|DEFAULT ROLE|ROLE))\\b',
       'users and privileges are server-wide, and a load changes only this database',
     ],
+    ['SET (?:(?:@@)?SESSION(?:\\.| )|@@)?OPTIMIZER_SWITCH\\b', 'its values differ from server to server'],
     ['FLUSH ', 'FLUSH is not needed'],
+    ['CALL (?:`?mysql`?|`?sys`?)\\s*\\.', 'only server administrators can call programs of the server'],
     [
       'ANALYZE (?:LOCAL |NO_WRITE_TO_BINLOG )?TABLE [^;]* (?:UPDATE|DROP) HISTOGRAM ',
       'MariaDB keeps histograms in another way',
@@ -65,16 +69,6 @@ const REFUSED: readonly (readonly [RegExp, string])[] = (
     ],
   ] as const
 ).map(([words, reason]) => [new RegExp(OPEN + words, 'i'), reason]);
-const OF_PHPMYADMIN = 'it is a note of phpMyAdmin, for its own database';
-const ROWS = /^(?:INSERT|REPLACE|UPDATE|DELETE)\b/i;
-const USE = new RegExp(`${OPEN}USE +(\`(?:[^\`]|\`\`)+\`|[\\w$-]+)`, 'i');
-const MADE = new RegExp(
-  `${OPEN}CREATE${SPACE}(?:DATABASE|SCHEMA)${SPACE}(?:IF NOT EXISTS )?(\`(?:[^\`]|\`\`)+\`)`,
-  'i',
-);
-/** The beginning of a statement with rows, up to the name of its table. */
-const INTO = /^((?:INSERT|REPLACE|UPDATE|DELETE)(?: \w+)*? (?:INTO |FROM )?)(`(?:[^`]|``)+`)\.(?=`)/i;
-const STRINGS = new RegExp(`(${STRING.source})`);
 /** Statements whose lines are data. */
 const DATA = /^(?:INSERT|REPLACE|UPDATE|DELETE|--|#)/i;
 const COLLATION = /\b([a-z0-9]+)(_[a-z0-9_]*?)?_(0900|uca1400)(_nopad)?_(ai_ci|as_ci|as_cs|bin)(?:_ks)?\b/g;
@@ -101,7 +95,8 @@ const OF_PARTITION = /^(\s*(?:\(\s*)?(?:SUB)?PARTITION .*? ENGINE ?= ?)([A-Za-z]
 const TYPE = /^(\) )TYPE(?==[A-Za-z])/;
 const GENERATED = /(\bGENERATED ALWAYS AS \((?:(?!\bGENERATED ALWAYS AS ).)*\) (?:VIRTUAL|STORED)) NOT NULL/;
 /** An unused index in the form of MySQL Workbench. */
-const INDEX = /^(\s*(?:UNIQUE |FULLTEXT |SPATIAL )?(?:KEY|INDEX) .*\)) INVISIBLE(?=\s*[,)]|\s*$)/;
+const INDEX =
+  /^(\s*(?:UNIQUE |FULLTEXT |SPATIAL )?(?:KEY|INDEX) .*\)(?: USING \w+)?) INVISIBLE(?=\s*[,)]|\s*$)/;
 const QUOTED = new RegExp(`(${QUOTED_TEXT.source})`);
 /** Languages of MySQL's collations, with MariaDB's names. */
 const LANGUAGES: Readonly<Record<string, string>> = {
@@ -135,16 +130,13 @@ export class ForeignLines {
   readonly #enforcedEngine: string | null;
   readonly #told = new KnownNames();
   readonly #tables: TableLines;
-  #used: string | null = null;
-  /** The database that the dump makes, quoted, which may stand before each name. */
-  #made: string | null = null;
+  readonly #own: OwnDatabase;
   #isData = false;
-  /** After USE of the database of phpMyAdmin. */
-  #isAway = false;
   /** Variables that the text has set so far. */
   readonly #set = new KnownNames();
 
-  constructor({ leftOut, collations, hasUuidVersions, enforcedEngine }: LenientLoad) {
+  constructor({ leftOut, collations, databases, hasUuidVersions, enforcedEngine }: LenientLoad) {
+    this.#own = new OwnDatabase(leftOut, databases);
     this.#enforcedEngine = enforcedEngine;
     this.#leftOut = leftOut;
     this.#collations = collations;
@@ -163,7 +155,7 @@ export class ForeignLines {
     const plain = text.trim();
     if (isFirst) {
       this.#isData = DATA.test(plain);
-      const reason = this.#whyNot(plain) ?? this.#unset(plain);
+      const reason = this.#whyNot(plain, line) ?? this.#unset(plain);
       if (reason !== null) {
         this.#leftOut.add({ line, text: shown(plain), reason });
         return null;
@@ -171,40 +163,28 @@ export class ForeignLines {
     }
     if (this.#isData && !isFirst) return text;
     if (isFirst && MODE.test(text) && SETS_MODE.test(plain)) return this.#withoutMode(text, line);
-    const near = this.withoutName(text);
+    const near = this.#own.without(text, { isFirst, isData: this.#isData });
     const here = this.#isData ? near : this.#translated(near, line);
     return this.#tables.altered(here, { line, isFirst });
   }
 
-  /** Without the name of the dump's own database before others; of rows only the beginning is read. */
-  withoutName(text: string): string {
-    const made = this.#made;
-    if (made === null || !text.includes(`${made}.`)) return text;
-    if (INTO.test(text)) return text.replace(INTO, (all, into, name) => (name === made ? into : all));
-    if (this.#isData) return text;
-    const parts = text.split(STRINGS);
-    return parts.map((part, at) => (at % 2 === 1 ? part : part.replaceAll(`${made}.\``, '`'))).join('');
+  /** The beginning of a long first line without the database's name; null: its statement is left out. */
+  longAltered(head: string, line: number): string | null {
+    const plain = head.trim();
+    this.#isData = DATA.test(plain);
+    const reason = this.#own.whyNot(plain, line);
+    if (reason !== null) {
+      this.#leftOut.add({ line, text: shown(plain), reason });
+      return null;
+    }
+    return this.#own.without(head, { isFirst: true, isData: this.#isData });
   }
 
-  #whyNot(text: string): string | null {
-    const name = USE.exec(text)?.[1]?.replaceAll('`', '');
-    if (name === undefined) {
-      this.#made ??= MADE.exec(text)?.[1] ?? null;
-      if (isMessage(text)) return MESSAGE_REASON;
-      if (this.#isAway && ROWS.test(text)) return OF_PHPMYADMIN;
-      return REFUSED.find(([pattern]) => pattern.test(text))?.[1] ?? null;
-    }
-    // phpMyAdmin writes notes about columns into its own database.
-    this.#isAway = name === 'phpmyadmin' && this.#used !== null && this.#used !== name;
-    if (this.#isAway) return OF_PHPMYADMIN;
-    if (this.#used !== null && this.#used !== name) {
-      throw new LoadFailed(
-        `The dump has more than one database, ${shown(this.#used)} and ${shown(name)}: ` +
-          'make a dump of each with `mysqldump NAME`, and load it alone',
-      );
-    }
-    this.#used = name;
-    return ONE;
+  #whyNot(text: string, line: number): string | null {
+    const reason = this.#own.whyNot(text, line);
+    if (reason !== null) return reason;
+    if (isMessage(text)) return MESSAGE_REASON;
+    return REFUSED.find(([pattern]) => pattern.test(text))?.[1] ?? null;
   }
 
   /** Settings without their earlier value, because the beginning of the dump is in another file. */

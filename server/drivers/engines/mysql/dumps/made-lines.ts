@@ -4,7 +4,7 @@
  *   - rows are not checked: those that are there may be older than a constraint;
  *   - no default needs a sequence that is gone, because such a table could not be created.
  */
-import { asBytes, QUOTED_PARTS, quoted } from './sql-parts.ts';
+import { asBytes, QUOTED_PARTS, quoted } from './names/sql-parts.ts';
 
 export interface MadeDump {
   /** The dumped database. */

@@ -2,7 +2,7 @@
  * Functions and types in the tables and views of a dump that this server does not have: of MySQL, which are
  * checked when a statement runs, and of newer MariaDB.
  */
-import { QUOTED_TEXT } from './sql-parts.ts';
+import { QUOTED_TEXT } from './names/sql-parts.ts';
 
 const MAKES_UUID = /\buuid_to_bin\(\s*uuid\(\)\s*(?:,\s*(\w+)\s*)?\)/gi;
 const SHOWS_UUID = /\bbin_to_uuid\(([^(),']+)(?:,\s*(\w+)\s*)?\)/gi;

@@ -4,7 +4,7 @@
  */
 import type { RowDataPacket } from 'mysql2';
 import { type Admin, id, rowsOf } from '../admin-store.ts';
-import { quoted, withoutDefiner } from './sql-parts.ts';
+import { quoted, withoutDefiner } from './names/sql-parts.ts';
 
 /** The columns of SHOW CREATE for each kind, in an order in which they can be created. */
 const KINDS = ['FUNCTION', 'PROCEDURE', 'PACKAGE', 'PACKAGE BODY'];

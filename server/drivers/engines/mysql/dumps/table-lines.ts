@@ -3,7 +3,7 @@
  * those that MariaDB does not support. A comma is placed before the next element, because that may
  * be left out.
  */
-import { STRING } from './sql-parts.ts';
+import { QUOTED_TEXT, STRING } from './names/sql-parts.ts';
 
 /** MariaDB's own program writes neither; `--compact` leaves out the first. */
 const HEADER = /^(?:-- MySQL dump |\/\*!50503 SET )/;
@@ -23,10 +23,14 @@ const OPTIONS: readonly (readonly [RegExp, string])[] = [
   [/ (?:PAGE_CHECKSUM|TRANSACTIONAL)=\d/g, 'it is an option of another storage engine'],
   [/ ROW_FORMAT=(?:FIXED|PAGE|TOKUDB_\w+)/g, 'it is a format of another storage engine'],
   [/ COMPRESSION='\w*'/g, 'MariaDB compresses tables in another way'],
+  [/ \/\*!50100 TABLESPACE `[^`]+`(?: STORAGE \w+)? \*\//g, 'the server decides where files of tables lie'],
+  [/ TABLESPACE ?=? ?`?\w+`?(?: STORAGE (?:DISK|MEMORY))?/g, 'the server decides where files of tables lie'],
   [/ SECONDARY_ENGINE=\w+/g, 'MariaDB has no secondary engines'],
   [/(?<!\/\*!\d{5}) AUTOEXTEND_SIZE=\w+/g, 'the server decides how files of tables grow'],
 ];
 const COMMENT = new RegExp(` COMMENT=(?:${STRING.source})`);
+/** Options of columns of MySQL's cluster, outside of quotes. */
+const OF_CLUSTER = new RegExp(`${QUOTED_TEXT.source}|( /\\*!50606 (?:STORAGE|COLUMN_FORMAT) \\w+ \\*/)`, 'g');
 const PARSER = / \/\*!50100 WITH PARSER `\w+` \*\/ ?/;
 
 const UNCHECKED = new RegExp(`^ {2}CONSTRAINT ${NAME} CHECK .*/\\*!80016 NOT ENFORCED \\*/$`);
@@ -47,6 +51,14 @@ function whyNot(element: string, isMysql: boolean): string | null {
 
 /** Receives omitted elements, and the reasons. */
 type Tell = (text: string, reason: string) => void;
+
+function withoutCluster(element: string, tell: Tell): string {
+  return element.replaceAll(OF_CLUSTER, (found, option?: string) => {
+    if (option === undefined) return found;
+    tell(option.trim(), 'it is an option of MySQL Cluster');
+    return '';
+  });
+}
 
 export class TableLines {
   readonly #tell: (line: number, text: string, reason: string) => void;
@@ -80,6 +92,7 @@ export class TableLines {
     }
     const before = this.#needsComma ? ',' : '';
     this.#needsComma = comma !== '';
+    if (element.includes(' /*!50606 ')) return before + withoutCluster(element, tell) + end;
     const parser =
       this.#isMysql && element.startsWith('  FULLTEXT KEY ') ? PARSER.exec(element)?.[0] : undefined;
     if (parser === undefined) return before + element + end;

@@ -4,7 +4,7 @@
  */
 import type { Connection as Driver } from 'mysql2';
 import { ask } from '../mysql-links.ts';
-import { QUOTED_PARTS, quoted, usedNames, withoutDefiner } from './sql-parts.ts';
+import { QUOTED_PARTS, quoted, usedNames, withoutDefiner } from './names/sql-parts.ts';
 
 interface BrokenView {
   readonly name: string;

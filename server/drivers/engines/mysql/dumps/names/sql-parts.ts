@@ -6,7 +6,9 @@ const QUOTED_NAME = /`(?:[^`]|``)*(?:`|$)/;
 /** Quoted text of any kind, which must not be altered. */
 export const QUOTED_TEXT = new RegExp(`${STRING.source}|${QUOTED_NAME.source}`);
 const COMMENT = /(?:--\s|#)[^\n]*/;
-const QUOTED = new RegExp(`${QUOTED_TEXT.source}|${COMMENT.source}`, 'g');
+/** Quoted text and comments, except those between slashes and stars. */
+export const QUOTED_OR_COMMENT = new RegExp(`${QUOTED_TEXT.source}|${COMMENT.source}`);
+const QUOTED = new RegExp(QUOTED_OR_COMMENT.source, 'g');
 const TOKEN = new RegExp(`${QUOTED.source}|[\\w$\\x80-\\xff]+|[(),.]`, 'g');
 /** Calls whose arguments may have a FROM of their own. */
 const WITH_FROM = /^(?:extract|trim|substr|substring|mid)$/i;
@@ -31,6 +33,12 @@ const DEFINER = new RegExp(
 /** The answer of SHOW CREATE without its definer: the definition belongs to the user who loads it. */
 export function withoutDefiner(create: string): string {
   return create.replace(DEFINER, '$1');
+}
+
+/** A word, name or mark of a text, and where it begins. */
+export interface Token {
+  readonly text: string;
+  readonly from: number;
 }
 
 /** The names that a query uses, without quotes. */
@@ -78,16 +86,19 @@ interface Level {
 
 /** Databases and tables that a query reads, and databases whose routines it calls. */
 export function usedNames(query: string): UsedNames {
-  const tokens = (query.match(TOKEN) ?? []).filter((token) => !/^['"#-]/.test(token));
+  const tokens = tokensOf(query);
   const databases = new Set<string>();
   const tables = new Set<string>();
   const levels: Level[] = [{ isFrom: false, isCall: false }];
   let awaitsTable = false;
   for (let at = 0; at < tokens.length; at++) {
-    const token = tokens[at] as string;
+    const { text: token } = tokens[at] as Token;
     const level = levels.at(-1) as Level;
     if (token === '(') {
-      levels.push({ isFrom: awaitsTable, isCall: !awaitsTable && WITH_FROM.test(tokens[at - 1] ?? '') });
+      levels.push({
+        isFrom: awaitsTable,
+        isCall: !awaitsTable && WITH_FROM.test(tokens[at - 1]?.text ?? ''),
+      });
     } else if (token === ')') {
       if (levels.length > 1) levels.pop();
       awaitsTable = false;
@@ -98,11 +109,11 @@ export function usedNames(query: string): UsedNames {
     } else if (ENDS_FROM.test(token)) {
       level.isFrom = false;
       awaitsTable = false;
-    } else if (NAME.test(token)) {
+    } else if (isName(token)) {
       const names = namesAt(tokens, at);
       at += 2 * (names.length - 1);
       const isQualified =
-        names.length === 3 || (names.length === 2 && (awaitsTable || tokens[at + 1] === '('));
+        names.length === 3 || (names.length === 2 && (awaitsTable || tokens[at + 1]?.text === '('));
       if (isQualified) databases.add(names[0] as string);
       else if (awaitsTable) tables.add(names[0] as string);
       awaitsTable = false;
@@ -111,11 +122,22 @@ export function usedNames(query: string): UsedNames {
   return { databases, tables };
 }
 
+/** The tokens of a text; quoted strings and comments are none. */
+export function tokensOf(text: string): Token[] {
+  const tokens: Token[] = [];
+  for (const { 0: token, index } of text.matchAll(TOKEN))
+    if (!/^['"#-]/.test(token)) tokens.push({ text: token, from: index });
+  return tokens;
+}
+
+/** Whether a token is a name or a word. */
+export const isName = (token: string): boolean => NAME.test(token);
+
 /** The names joined by dots from a token on. */
-function namesAt(tokens: readonly string[], from: number): string[] {
-  const names = [plainName(tokens[from] as string)];
-  for (let at = from + 1; tokens[at] === '.' && NAME.test(tokens[at + 1] ?? ''); at += 2)
-    names.push(plainName(tokens[at + 1] as string));
+export function namesAt(tokens: readonly Token[], from: number): string[] {
+  const names = [plainName((tokens[from] as Token).text)];
+  for (let at = from + 1; tokens[at]?.text === '.' && isName(tokens[at + 1]?.text ?? ''); at += 2)
+    names.push(plainName((tokens[at + 1] as Token).text));
   return names;
 }
 
