@@ -13,6 +13,8 @@ export interface SqlStatement {
   readonly ends: boolean;
   /** Begins or ends a whole transaction; null: neither, such as savepoints. */
   readonly boundary: 'begin' | 'end' | null;
+  /** Rolls a whole transaction back. */
+  readonly rollsBack: boolean;
   /** `BEGIN READONLY` of libSQL; SQLite would parse the word as a name. */
   readonly beginsReadOnly: boolean;
   /** Changes rows, and SQLite counts them. */
@@ -129,6 +131,7 @@ class StatementReader {
       writes: isBoundary ? this.#locks(verb) : !READING.has(verb) && (!isPragma || this.#assigns),
       ends: isBoundary && verb !== 'BEGIN' && verb !== 'SAVEPOINT',
       boundary: this.#boundaryOf(verb),
+      rollsBack: verb === 'ROLLBACK' && this.#boundaryOf(verb) === 'end',
       beginsReadOnly: verb === 'BEGIN' && this.#words.includes('READONLY'),
       counts: COUNTED.has(verb),
       explains,

@@ -49,6 +49,42 @@ describe('a file that a stranger made', () => {
     assert.ok(refused > 5, `${refused} were refused`);
   });
 
+  test('of a damaged database is refused, however it says so, and one that only has the word is not', async () => {
+    const { engine, make, run } = fixture();
+    const database = await make();
+    await run(database, 'CREATE TABLE here (x)');
+    const load = (text: string) =>
+      engine.load(database, Readable.from([Buffer.from(text)]), { signal: NOBODY_LEAVES });
+    const begin =
+      'PRAGMA foreign_keys=OFF;\nBEGIN TRANSACTION;\nCREATE TABLE a(b);\nINSERT INTO a VALUES(1);\n';
+    const long = `/*${'*'.repeat(1_000_000)}*/`;
+    for (const [end, line] of [
+      ['/**** ERROR: (11) database disk image is malformed *****/\nROLLBACK; -- due to errors\n', 6],
+      ['ROLLBACK; -- due to errors\n', 5],
+      ['ROLLBACK; -- due to errors', 5],
+      [
+        '/****** CORRUPTION ERROR *******/\n/****** database disk image is malformed ******/\nROLLBACK; -- due',
+        7,
+      ],
+      ['-- a comment with /*\n/* one with -- */ Rollback', 6],
+      [`${long}rollback transaction;\nCREATE TABLE c(d);\n`, 5],
+      [';;/**/;ROLLBACK;COMMIT;\n', 5],
+    ] as const) {
+      await assert.rejects(load(`${begin}${end}`), (error: Error) => {
+        assert.ok(error instanceof LoadFailed, String(error));
+        assert.match(
+          error.message,
+          new RegExp(`^line ${line}: the dump contains ROLLBACK, .*rows may be missing.*\\.recover`),
+        );
+        return true;
+      });
+    }
+    assert.deepEqual(await run(database, 'SELECT name FROM sqlite_schema'), [['here']]);
+    const good = `${long}\n${begin}INSERT INTO a VALUES('ROLLBACK;'); -- ROLLBACK;\n/* ROLLBACK; */ COMMIT; -- ROLLBACK;`;
+    await load(good);
+    assert.deepEqual(await run(database, 'SELECT count(*) FROM a'), [[2]]);
+  });
+
   test('larger than the database may be is not taken in', async () => {
     const { engine, make, run } = fixture();
     const [source, target] = [await make(), await make({ sizeLimitBytes: 100_000 })];

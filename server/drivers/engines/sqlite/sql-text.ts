@@ -14,7 +14,6 @@ const PIECE_BYTES = 256 * 1024;
 /** SQLite's own limit. */
 const MOST_CHARACTERS = LIMITS.sqlLength;
 const SHOWN = 100;
-const NOTHING = /^(?:\s|;|--[^\n]*(?:\n|$)|\/\*(?:[^*]|\*(?!\/))*(?:\*\/|$))*$/;
 /** A new file has no free pages. */
 const VACUUM = /^\s*VACUUM\s*;?\s*$/i;
 /** Commands of the sqlite3 shell that only change its display or permissions; `.recover` prints some. */
@@ -136,11 +135,13 @@ async function runAll(
     // The last statement may be incomplete.
     const whole = isEnd ? found : found.slice(0, -1);
     let at = 0;
-    for (const { text, boundary } of whole) {
+    isEmpty &&= whole.length === 0;
+    for (const { text, boundary, rollsBack } of whole) {
       const begin = rest.indexOf(text, at);
       line += linesIn(rest.slice(at, begin));
-      isEmpty &&= NOTHING.test(text);
-      if (boundary !== null) isOpen = inTransaction(text, boundary, line);
+      if (rollsBack) throw rolledBack(text, line);
+      // Its own transactions run within ours.
+      if (boundary !== null) isOpen = boundary === 'begin';
       else if (!isPassedOver(text) && !VACUUM.test(text)) runOne(database, text, line);
       line += linesIn(text);
       at = begin + text.length;
@@ -169,11 +170,13 @@ function withoutProgramLines(text: string): string {
   return lines.map((line, at) => (at < first ? '' : line)).join('\n');
 }
 
-/** Runs the text's own transactions within ours. Returns whether one is open. */
-function inTransaction(text: string, boundary: 'begin' | 'end', line: number): boolean {
-  if (/^[\s;]*ROLLBACK\b/i.test(text.replaceAll(/--[^\n]*\n/g, '')))
-    throw new RefusedText(`line ${line}: the dump contains ROLLBACK, as dumps of damaged databases do`);
-  return boundary === 'begin';
+/** `.dump` ends with it when it could not read all rows, behind comments that say what it could not read. */
+function rolledBack(text: string, line: number): RefusedText {
+  const lines = linesIn(text.slice(0, text.toUpperCase().lastIndexOf('ROLLBACK')));
+  return new RefusedText(
+    `line ${line + lines}: the dump contains ROLLBACK, as dumps of damaged databases do: rows may be missing; ` +
+      'save what can be read with the `.recover` command of sqlite3, and load that',
+  );
 }
 
 function runOne(database: DatabaseSync, text: string, line: number): void {

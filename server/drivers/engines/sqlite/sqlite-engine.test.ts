@@ -160,7 +160,7 @@ test('SQL text of .dump is loaded as a whole, or not at all', async () => {
       });
     await refused(DUMP.replace('VALUES(1,X', 'VALUES(nothing,X'), /^line 12: near "nothing": syntax error/);
     await refused(DUMP.replace(/COMMIT;\n$/, ''), /cut off: .*make it again/);
-    await refused(DUMP.replace(/COMMIT;\n$/, 'ROLLBACK; -- due to errors\n'), /line 30: .*ROLLBACK/);
+    await refused(DUMP.replace(/COMMIT;\n$/, 'ROLLBACK; -- due to errors\n'), /line 31: .*ROLLBACK/);
     await refused(DUMP.replace('PRAGMA foreign', "ATTACH '/tmp/x' AS x;\nPRAGMA foreign"), /^line 1: /);
     await refused('\n-- nothing\n;/* at all */  \n', /empty: it has no statement/);
     await refused(Buffer.alloc(40 * 1024 * 1024, ' '), /^line 1: the statement is too long/);
