@@ -18,7 +18,17 @@ after(() => fixture.close());
 
 type Read = ExportedFile['read'];
 
+/** More in all than at once: readers that are slow. */
+const SLOW_TOO = { mostAtOnce: 2, mostInAll: 3 };
+
 function exportsOf(...files: readonly { readonly path: string; readonly read: Read }[]) {
+  return exportsWith({ mostAtOnce: 2, mostInAll: 2 }, files);
+}
+
+function exportsWith(
+  most: { readonly mostAtOnce: number; readonly mostInAll: number },
+  files: readonly { readonly path: string; readonly read: Read }[] = [],
+) {
   let open = 0;
   const spools = spoolsIn(fixture.directory, () => {});
   const source: ExportSource = {
@@ -33,7 +43,7 @@ function exportsOf(...files: readonly { readonly path: string; readonly read: Re
     ...fixture,
     checks: { assertFresh: async () => {} },
     sources: [source],
-    mostAtOnce: 2,
+    ...most,
     openSpool: () => {
       const spool = spools();
       open++;
@@ -146,4 +156,62 @@ test('a reader that takes nearly nothing for a minute gives its place to who wai
   gone.resolve();
   await second;
   assert.equal(countOpen(), 0);
+});
+
+test('readers just above the least speed take no place of others, who end the slowest when there are too many', async () => {
+  const { exports } = exportsWith(SLOW_TOO);
+  const names = ['crawls', 'creeps', 'strolls'];
+  const principals = [];
+  for (const name of names) principals.push(await newPrincipal(fixture.accounts, name));
+  const gone = Promise.withResolvers<void>();
+  /** Its first piece arrives after `ms`; its second is never taken. */
+  const begin = async (principal: Principal, first: Promise<void>) => {
+    let pieces = 0;
+    const take = () => (++pieces === 1 ? first : gone.promise);
+    return (await exports.openOwn(by(principal), false)).send(take, new AbortController().signal);
+  };
+  const [crawls, creeps, strolls] = principals as [Principal, Principal, Principal];
+  const read = Promise.withResolvers<void>();
+  const first = begin(crawls, gone.promise);
+  const second = begin(creeps, read.promise);
+  await new Promise((resolve) => setImmediate(resolve));
+  await assert.rejects(send(exports), (error) => isAppError(error, 'overloaded'), 'both may be quick');
+  fixture.clock.advance(10_000);
+  assert.equal(unzip(await send(exports)).length, 3, 'neither is');
+  read.resolve();
+  await new Promise((resolve) => setImmediate(resolve));
+  const third = begin(strolls, gone.promise);
+  await new Promise((resolve) => setImmediate(resolve));
+  await assert.rejects(send(exports), (error) => isAppError(error, 'overloaded'), 'none had a minute');
+  fixture.clock.advance(50_000);
+  const fourth = send(exports);
+  await assert.rejects(first, (error) => isAppError(error, 'overloaded'));
+  assert.equal(unzip(await fourth).length, 3);
+  gone.resolve();
+  await Promise.all([second, third]);
+});
+
+test('a reader that was quick before is slow now', async () => {
+  const { exports } = exportsWith({ mostAtOnce: 1, mostInAll: 2 }, [
+    { path: 'large', read: (sink) => sink(Buffer.alloc(64 * 2 ** 20)) },
+    { path: 'small', read: (sink) => sink(Buffer.from('small')) },
+  ]);
+  const hare = await newPrincipal(fixture.accounts, 'hare');
+  const gone = Promise.withResolvers<void>();
+  const hasMuch = Promise.withResolvers<void>();
+  let bytes = 0;
+  const take = async (piece: Uint8Array) => {
+    if (bytes >= 64 * 2 ** 20) {
+      hasMuch.resolve();
+      await gone.promise;
+    }
+    bytes += piece.length;
+  };
+  const first = (await exports.openOwn(by(hare), false)).send(take, new AbortController().signal);
+  await hasMuch.promise;
+  await assert.rejects(send(exports), (error) => isAppError(error, 'overloaded'));
+  fixture.clock.advance(20_000);
+  assert.equal(unzip(await send(exports)).length, 5);
+  gone.resolve();
+  await first;
 });

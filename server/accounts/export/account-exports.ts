@@ -19,6 +19,7 @@ import {
 import { ownerOf } from '../../calls/account-resources.ts';
 import type { Call } from '../../calls/principal.ts';
 import type { Changes } from '../../metadata/change.ts';
+import { Pace } from '../../platform/background/pace.ts';
 import { type Clock, formatTime } from '../../platform/clock.ts';
 import { endOfTick } from '../../platform/concurrency.ts';
 import { AppError } from '../../platform/errors.ts';
@@ -36,8 +37,10 @@ export interface AccountExportsDeps {
   /** In the order of the archive. Accounts themselves come first. */
   readonly sources: readonly ExportSource[];
   readonly openSpool: () => Spool;
-  /** Exports of all accounts at once; default: 4. */
+  /** Exports of all accounts at once that are read quickly; default: 4. */
   readonly mostAtOnce?: number;
+  /** With those that are read slowly; default: 32. */
+  readonly mostInAll?: number;
 }
 
 export interface ExportArchive {
@@ -54,11 +57,13 @@ const FORMAT = 1;
 const MOST_AT_ONCE = 4;
 const MANIFEST = 'MANIFEST.json';
 /**
- * A client that has read too little within this time loses its slot when another export waits: otherwise four
- * accounts could block everyone's exports.
+ * A slower reader costs the disk little, so it takes none of these slots: otherwise four accounts could block
+ * everyone's exports.
  */
+const SLOW_BYTES_PER_MS = 1024;
+const MOST_IN_ALL = 32;
+/** When there are so many, the slowest of those that were waited for this long ends for another. */
 const PATIENCE_MS = 60_000;
-const SLOW_BYTES_PER_MS = 64;
 /** The first missing files are also named at the top. */
 const MOST_NAMED = 1000;
 
@@ -115,15 +120,17 @@ export class AccountExports {
     }
   }
 
-  /** Ends the export whose reader is the slowest of those too slow. Throws `overloaded` if there is none. */
+  /** Ends the export of the slowest reader when there are too many. Throws `overloaded` if none is slow. */
   #makeRoom(): void {
-    const { mostAtOnce = MOST_AT_ONCE } = this.#deps;
-    if (this.#running.size < mostAtOnce) return;
-    const [slowest] = [...this.#running]
-      .filter(([, reader]) => reader.isSlow())
-      .sort(([, a], [, b]) => a.bytesPerMs() - b.bytesPerMs());
-    if (slowest === undefined) {
-      throw new AppError('overloaded', `${this.#running.size} exports of other accounts are running`, {
+    const { mostAtOnce = MOST_AT_ONCE, mostInAll = MOST_IN_ALL } = this.#deps;
+    const running = [...this.#running];
+    const quick = running.filter(([, { pace }]) => !pace.isBelow(SLOW_BYTES_PER_MS));
+    if (quick.length < mostAtOnce && running.length < mostInAll) return;
+    const [slowest] = running
+      .filter(([, { pace }]) => pace.isBelow(SLOW_BYTES_PER_MS, PATIENCE_MS))
+      .sort(([, a], [, b]) => a.pace.bytesPerMs() - b.pace.bytesPerMs());
+    if (quick.length >= mostAtOnce || slowest === undefined) {
+      throw new AppError('overloaded', `${running.length} exports of other accounts are running`, {
         hint: 'Try again in some minutes: no more exports can run at the same time',
         retryAfterSeconds: 60,
       });
@@ -168,19 +175,16 @@ interface Sending extends Pick<Exporting, 'wantsDisks' | 'isCounted' | 'signal'>
 
 /** The receiver of an export: its reading speed, and the end of its slot. */
 class Reader {
-  readonly #clock: Pick<Clock, 'monotonic'>;
+  readonly pace: Pace;
   readonly #ended = new AbortController();
-  #bytes = 0;
-  #waitedMs = 0;
-  #waitsSince: number | null = null;
 
   constructor(clock: Pick<Clock, 'monotonic'>) {
-    this.#clock = clock;
+    this.pace = new Pace(clock);
   }
 
   end(): void {
     const detail =
-      'The export was cancelled because others are waiting and it was read at less than 64 KiB per second';
+      'The export was cancelled because others are waiting and it was read at less than 1 MiB per second';
     this.#ended.abort(new AppError('overloaded', detail));
   }
 
@@ -195,26 +199,10 @@ class Reader {
     const { signal } = this.#ended;
     signal.addEventListener('abort', () => ended.reject(signal.reason));
     return async (piece) => {
-      const since = this.#clock.monotonic();
-      this.#waitsSince = since;
+      this.pace.waits();
       await Promise.race([inner(piece), ended.promise]);
-      this.#waitsSince = null;
-      this.#waitedMs += this.#clock.monotonic() - since;
-      this.#bytes += piece.length;
+      this.pace.went(piece.length);
     };
-  }
-
-  /** Time when the export had nothing to send does not count. */
-  #waited(): number {
-    return this.#waitedMs + (this.#waitsSince === null ? 0 : this.#clock.monotonic() - this.#waitsSince);
-  }
-
-  bytesPerMs(): number {
-    return this.#bytes / Math.max(1, this.#waited());
-  }
-
-  isSlow(): boolean {
-    return this.#waited() >= PATIENCE_MS && this.bytesPerMs() < SLOW_BYTES_PER_MS;
   }
 }
 

@@ -23,8 +23,8 @@ const DESCRIPTION =
   '(without their addresses), and the names of its keys, without secrets. Its last file, MANIFEST.json, names each file with its length and SHA-256, and what was left out and ' +
   'why, such as objects encrypted with keys that only clients have. A zip that breaks off has no directory, so every ' +
   'program rejects it. In a session the password must have been given in the last 15 minutes. An account can have one export ' +
-  'at a time; at most 4 run in all (503 `overloaded`); an export read at less than 64 KiB a second is stopped after ' +
-  'a minute when another waits.';
+  'at a time; at most 4 run in all (503 `overloaded`), and 32 with those read at less than 1 MiB a second: when there are ' +
+  'so many, the slowest is stopped for another.';
 
 const common = {
   method: 'GET',
