@@ -21,7 +21,7 @@ export default defineConfig({
     rolldownOptions: {
       output: {
         // Shared code is in one file: browsers fetch six at a time, and each costs a round trip.
-        codeSplitting: { groups: [{ name: 'shared', minShareCount: 8 }] },
+        codeSplitting: { groups: [{ name: 'shared', minShareCount: 10 }] },
       },
     },
   },
