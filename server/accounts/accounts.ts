@@ -70,6 +70,8 @@ export interface CreateOptions {
    * that mailbox.
    */
   readonly isConfirmed?: boolean;
+  /** Names in open invitations of others are taken. */
+  readonly isJoining?: boolean;
   /** false: the address is shown but not claimed, and cannot be used to log in. */
   readonly claimEmail?: boolean;
 }
@@ -130,7 +132,7 @@ export class Accounts {
 
   /** Same as above, with the response of a registration, which is also stored under an Idempotency-Key. */
   createRegistered(recorder: Recorder, fields: NewAccount, options: CreateOptions): Promise<Registration> {
-    return this.#make(recorder, fields, { ...options, present: describeRegistration });
+    return this.#make(recorder, fields, { ...options, isJoining: true, present: describeRegistration });
   }
 
   /**
@@ -179,12 +181,16 @@ export class Accounts {
       });
       options.precede?.(change);
       if (options.isConfirmed === true) change.add(releaseUnconfirmed(foldEmail(email), id));
-      change.add(inserted, async () => {
+      const refused = async () => {
         await this.#assertFree(fields, options);
         // Another node assigned this id: the next attempt reads the stored one.
         this.#highestStored = undefined;
         return 'retry' as const;
-      });
+      };
+      change.add(inserted, refused);
+      const joining = { now: createdAt, ownId: invited?.id ?? '' };
+      if (options.isJoining === true)
+        change.add(store.expectNotInvited(id, foldUsername(username), joining), refused);
       change.add(key.statement);
       if (emailVerifiedAt === null && options.claimEmail !== false)
         await this.#deps.askToConfirm(change, { id, username, email });
@@ -319,8 +325,7 @@ export class Accounts {
 
   /** Reports both problems if both are taken. */
   async #assertFree(fields: NewAccount, options: CreateOptions): Promise<void> {
-    const { store } = this.#deps;
-    const named = await store.accountByUsername(foldUsername(fields.username));
+    const named = await this.#isNameTaken(foldUsername(fields.username), options);
     const mailed = await this.#claim(fields.email, options).then(
       () => false,
       (error: unknown) => {
@@ -334,13 +339,19 @@ export class Accounts {
       ...(mailed ? [{ field: 'email', message: 'is taken' }] : []),
     ];
     if (problems.length === 0) return;
-    const both = named !== undefined && mailed;
+    const both = named && mailed;
     const what = both
       ? 'user name and this e-mail address are'
       : named
         ? 'user name is'
         : 'e-mail address is';
     throw new AppError(named ? 'username_taken' : 'email_taken', `This ${what} taken`, { fields: problems });
+  }
+
+  async #isNameTaken(folded: string, { isJoining = false, invited }: CreateOptions): Promise<boolean> {
+    const { store, clock } = this.#deps;
+    if ((await store.accountByUsername(folded)) !== undefined) return true;
+    return isJoining && (await store.isInvited(folded, { now: clock.now(), ownId: invited?.id ?? '' }));
   }
 
   /** Known before the commit, because the response is part of it. */

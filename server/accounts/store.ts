@@ -116,10 +116,19 @@ export interface NewAccessKeyRow {
   readonly expiresAt: number | null;
 }
 
+/** A registration, with its invitation; '': none. */
+interface Joining {
+  readonly now: number;
+  readonly ownId: string;
+}
+
 const ACCOUNT = `SELECT id, username, email, password_hash, plan, is_admin, was_admin, is_auditor, is_active,
   suspended_reason, credits_micro, held_micro, admin_cap_micro, state AS billing_state, exhausted_at, grace_ends_at,
   storage_bytes, created_at, last_login, canonical_id, removal_at, expires_at, invitation_id, must_change, email_verified_at, mail_about
   FROM accounts JOIN billing_accounts ON account_id = id WHERE closed_at IS NULL`;
+/** An open invitation of others has the name. */
+const INVITED = `SELECT 1 FROM invitations WHERE lower(username) = ? AND uses < max_uses AND revoked_at IS NULL
+  AND expires_at > ? AND (account_expires_at IS NULL OR account_expires_at > ?) AND id <> ?`;
 const KEY = `SELECT key_hash, account_id, key_id, kind, sealed_key, name, scopes, bucket_limits,
   s3_access_key, created_at, expires_at, last_used_at FROM api_keys`;
 const HOLDER = `a.id AS account_id, a.username, a.canonical_id, a.is_admin, a.is_auditor, a.is_active,
@@ -152,6 +161,11 @@ export class AccountStore {
 
   accountByUsername(folded: string): Awaitable<AccountRow | undefined> {
     return this.#reads.get(`${ACCOUNT} AND username_folded = ?`, folded);
+  }
+
+  /** Whether an open invitation other than `ownId` has the name. */
+  async isInvited(folded: string, { now, ownId }: Joining): Promise<boolean> {
+    return (await this.#reads.get(INVITED, folded, now, now, ownId)) !== undefined;
   }
 
   accountByEmail(folded: string): Awaitable<AccountRow | undefined> {
@@ -265,6 +279,15 @@ export class AccountStore {
         row.invitationId,
         row.emailVerifiedAt,
       ],
+    };
+  }
+
+  /** Refused if an open invitation other than `ownId` has the name of the new account. */
+  expectNotInvited(id: number, folded: string, { now, ownId }: Joining): Statement {
+    return {
+      sql: `UPDATE accounts SET id = id WHERE id = ? AND NOT EXISTS (${INVITED})`,
+      params: [id, folded, now, now, ownId],
+      expectChanges: 1,
     };
   }
 

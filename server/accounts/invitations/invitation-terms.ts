@@ -4,6 +4,19 @@ import { AppError, type FieldProblem, invalidField } from '../../platform/errors
 import { toMicro } from '../credits.ts';
 import type { InvitationRow } from './invitations-store.ts';
 
+/** How invitations are made: by whom, and where their links lead. */
+export interface Making {
+  /** The administrator, for lists and the ledger. */
+  readonly by: string;
+  /** The administrator's; 0: none. */
+  readonly accountId: number;
+  readonly lifeSeconds: number | undefined;
+  readonly isMailed: boolean;
+  /** URL of the console in the links, and the host name for which they are valid. */
+  readonly url: string;
+  readonly host: string;
+}
+
 /** Throws `invalid_request`. */
 export function microOf(credits: number, field: 'credits' | 'spend_cap'): number {
   if (!Number.isFinite(credits) || credits < 0 || credits > 1e9)

@@ -24,6 +24,9 @@ export interface InvitationRow {
   readonly is_mailed: number;
 }
 
+/** The creator of invitations that people of an allowed domain ask for. */
+export const BY_DOMAIN = 'the domain of the address';
+
 const COLUMNS = `id, host, label, username, email, plan, credits_micro, spend_cap_micro, account_expires_at,
   max_uses, uses, created_at, expires_at, revoked_at, created_by, is_mailed`;
 const INVITATION = `SELECT ${COLUMNS} FROM invitations`;
@@ -45,6 +48,18 @@ export class InvitationStore {
 
   after(id: string, limit: number): Awaitable<InvitationRow[]> {
     return this.#reads.all(`${INVITATION} WHERE id > ? ORDER BY id LIMIT ?`, id, limit);
+  }
+
+  /** Names and addresses in open invitations, but those that people asked for themselves. */
+  invited(now: number): Awaitable<Pick<InvitationRow, 'id' | 'username' | 'email'>[]> {
+    return this.#reads.all(
+      `SELECT id, username, email FROM invitations WHERE uses < max_uses AND revoked_at IS NULL AND expires_at > ?
+       AND (account_expires_at IS NULL OR account_expires_at > ?) AND created_by <> ?
+       AND (username IS NOT NULL OR email IS NOT NULL)`,
+      now,
+      now,
+      BY_DOMAIN,
+    );
   }
 
   insert(row: InvitationRow, tokenHash: string): Statement {

@@ -151,6 +151,57 @@ test('what is promised is there: the name, the address, the plan, and the time',
   }
 });
 
+test('the name of an open invitation is kept for it, until it ends', async (t) => {
+  const cloud = await open();
+  t.after(() => cloud.close());
+  const { token: ofClass } = await cloud.invite({ max_uses: 20 });
+  const own = await cloud.invite({ username: 'Twice', email: 'twice@example.org', expires_in: 3600 });
+  await assert.rejects(cloud.join(ofClass, 'tWICE'), code('username_taken'));
+  assert.equal((await cloud.join(own.token)).username, 'Twice');
+  const late = await cloud.invite({ username: 'Late', expires_in: 3600 });
+  await assert.rejects(cloud.join(ofClass, 'late'), code('username_taken'));
+  cloud.clock.advance(3600_000);
+  assert.equal((await cloud.join(ofClass, 'late')).username, 'late');
+  await assert.rejects(cloud.join(late.token), code('invalid_link'));
+  const revoked = await cloud.invite({ username: 'gone' });
+  await cloud.invitations.revoke(cloud.call(), revoked.id);
+  assert.equal((await cloud.join(ofClass, 'gone')).username, 'gone');
+  const hash = cloud.passwords.hash.bind(cloud.passwords);
+  // The name is invited while a registration with it hashes its password.
+  const hashing = t.mock.method(cloud.passwords, 'hash', async (...how: Parameters<typeof hash>) => {
+    await cloud.invite({ username: 'Between' });
+    return hash(...how);
+  });
+  await assert.rejects(cloud.join(ofClass, 'between'), code('username_taken'));
+  hashing.mock.restore();
+});
+
+test('nobody is invited twice, by line, also at once; what is over frees its name and address', async (t) => {
+  const cloud = await open();
+  t.after(() => cloud.close());
+  const csv = 'username,email\nada,ada@example.org\nben,ben@example.org\n';
+  const twice = [1, 2].map(() => cloud.invitations.createMany(cloud.call(), { csv, expires_in: 3600 }));
+  const [first, second] = await Promise.allSettled(twice);
+  assert.equal(first?.status, 'fulfilled');
+  assert.ok(second?.status === 'rejected' && isAppError(second.reason, 'invalid_request'));
+  const why = 'is already in an open invitation: renew or revoke that one';
+  assert.deepEqual(second.reason.fields, [
+    { field: 'csv line 2, username', message: why },
+    { field: 'csv line 2, email', message: why },
+    { field: 'csv line 3, username', message: why },
+    { field: 'csv line 3, email', message: why },
+  ]);
+  await assert.rejects(cloud.invite({ username: 'ADA' }), code('invalid_request'));
+  await assert.rejects(cloud.invite({ email: 'ＢＥＮ@example.org' }), code('invalid_request'));
+  const listed = await Array.fromAsync(cloud.invitations.list({ afterId: '', limit: 10 }));
+  assert.equal(listed.length, 2);
+  cloud.clock.advance(3600_000);
+  await cloud.invite({ username: 'ada' });
+  const [{ id: old }] = listed as [(typeof listed)[number]];
+  await assert.rejects(cloud.invitations.renew(cloud.call(), old, {}), code('invalid_request'));
+  await cloud.invitations.createMany(cloud.call(), { csv: 'email\nben@example.org\n' });
+});
+
 test('where registration is closed nobody is invited, and no link works', async (t) => {
   const cloud = await open({ registration: 'closed' });
   t.after(() => cloud.close());

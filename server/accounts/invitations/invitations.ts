@@ -8,6 +8,7 @@ import type { Registration as RegistrationPolicy } from '../../config/registrati
 import type { Answerer, Outbox } from '../../mail/outbox.ts';
 import type { Change, Changes, Recorder } from '../../metadata/change.ts';
 import { type Clock, formatTime, formatTimeOrNull } from '../../platform/clock.ts';
+import { KeyedMutex } from '../../platform/concurrency.ts';
 import { AppError, type FieldProblem, invalidField } from '../../platform/errors.ts';
 import { newId, randomSecret } from '../../platform/ids.ts';
 import { registrationClosed } from '../account-errors.ts';
@@ -35,13 +36,15 @@ import {
   endOf,
   invalidLink,
   invitationNotFound,
+  type Making,
   microOf,
   planGone,
   saying,
   tried,
 } from './invitation-terms.ts';
 import { describe, stateOf } from './invitation-view.ts';
-import type { InvitationRow, InvitationStore } from './invitations-store.ts';
+import { BY_DOMAIN, type InvitationRow, type InvitationStore } from './invitations-store.ts';
+import { invitedOf } from './invited-people.ts';
 
 export interface InvitationsDeps {
   readonly store: AccountStore;
@@ -79,20 +82,10 @@ interface NewJoin extends Joining {
 /** Fields of an invitation, from a request or a table row. */
 type Wanted = Omit<InvitationBody, 'expires_in' | 'mail'>;
 
-interface Making {
-  /** The administrator, for lists and the ledger. */
-  readonly by: string;
-  /** The administrator's; 0: none. */
-  readonly accountId: number;
-  readonly lifeSeconds: number | undefined;
-  readonly isMailed: boolean;
-  /** URL of the console in the links, and the host name for which they are valid. */
-  readonly url: string;
-  readonly host: string;
-}
-
 export class Invitations {
   readonly #deps: InvitationsDeps;
+  /** One at a time looks who is invited, and invites. */
+  readonly #turns = new KeyedMutex();
 
   constructor(deps: InvitationsDeps) {
     this.#deps = deps;
@@ -108,13 +101,16 @@ export class Invitations {
     if (uses > 1 && (username !== undefined || email !== undefined))
       throw invalidField('max_uses', 'must be 1 for an invitation with a user name or an e-mail address');
     assertAccountFields({ username, email });
-    const problems = await this.#problemsOf(body);
-    if (problems[0] !== undefined)
-      throw new AppError('invalid_request', saying(problems), { fields: problems });
-    const making = this.#making(call, { isMailed, lifeSeconds: body.expires_in });
-    return changes.run(call, (change) => {
-      const [made] = this.#add(change, [body], making);
-      return made as CreatedInvitation;
+    return this.#turns.run('', async () => {
+      const invited = await this.#invited();
+      const problems = [...(await this.#problemsOf(body)), ...invited(body)];
+      if (problems[0] !== undefined)
+        throw new AppError('invalid_request', saying(problems), { fields: problems });
+      const making = this.#making(call, { isMailed, lifeSeconds: body.expires_in });
+      return changes.run(call, (change) => {
+        const [made] = this.#add(change, [body], making);
+        return made as CreatedInvitation;
+      });
     });
   }
 
@@ -126,17 +122,20 @@ export class Invitations {
     this.#assertNotClosed();
     const { csv, expires_in: lifeSeconds, mail: isMailed = false, ...terms } = body;
     const rows = readInvitationTable(csv).map((row) => ({ ...row, wanted: { ...terms, ...wantedOf(row) } }));
-    const problems: FieldProblem[] = [];
     if (isMailed) this.#deps.outbox.assertOn();
-    for (const { line, wanted } of rows) {
-      if (isMailed && wanted.email === undefined) problems.push(atLine(line, 'email', NEEDED));
-      for (const { field, message } of await this.#problemsOf(wanted))
-        problems.push(atLine(line, field, message));
-    }
-    if (problems.length > 0) throw refusal(problems);
-    const wanted = rows.map((row) => row.wanted);
-    const making = this.#making(call, { isMailed, lifeSeconds });
-    return this.#deps.changes.run(call, (change) => ({ invitations: this.#add(change, wanted, making) }));
+    return this.#turns.run('', async () => {
+      const invited = await this.#invited();
+      const problems: FieldProblem[] = [];
+      for (const { line, wanted } of rows) {
+        if (isMailed && wanted.email === undefined) problems.push(atLine(line, 'email', NEEDED));
+        for (const { field, message } of [...(await this.#problemsOf(wanted)), ...invited(wanted)])
+          problems.push(atLine(line, field, message));
+      }
+      if (problems.length > 0) throw refusal(problems);
+      const wanted = rows.map((row) => row.wanted);
+      const making = this.#making(call, { isMailed, lifeSeconds });
+      return this.#deps.changes.run(call, (change) => ({ invitations: this.#add(change, wanted, making) }));
+    });
   }
 
   /**
@@ -170,7 +169,7 @@ export class Invitations {
       return { ...hasAccountMail({ username: holder.username, url, host }), accountId: holder.id };
     }
     const making = {
-      by: 'the domain of the address',
+      by: BY_DOMAIN,
       accountId: 0,
       lifeSeconds: DAY_SECONDS,
       isMailed: true,
@@ -211,6 +210,9 @@ export class Invitations {
     this.#assertMay(isMailed, [{ email: email ?? known.email ?? undefined }]);
     assertAccountFields({ email });
     const problems = email === undefined ? [] : await this.#problemsOf({ email, plan: known.plan });
+    // Another may have been invited since it expired.
+    const people = { username: known.username ?? undefined, email: email ?? known.email ?? undefined };
+    problems.push(...(await this.#invited(id))(people));
     if (problems[0] !== undefined)
       throw new AppError('invalid_request', saying(problems), { fields: problems });
     const making = this.#making(call, { isMailed, lifeSeconds });
@@ -277,6 +279,13 @@ export class Invitations {
     // Only the holder of the mailbox has the link.
     const isConfirmed = row.is_mailed === 1 && row.email !== null;
     return accounts.createRegistered(recorder, fields, { isAdmin: false, precede, invited, isConfirmed });
+  }
+
+  /** Problems of a name or address in an open invitation other than `ownId`. */
+  async #invited(ownId?: string): Promise<ReturnType<typeof invitedOf>> {
+    const { invitationStore, clock } = this.#deps;
+    const rows = await invitationStore.invited(clock.now());
+    return invitedOf(rows.filter(({ id }) => id !== ownId));
   }
 
   #assertNotClosed(): void {
