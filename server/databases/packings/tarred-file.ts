@@ -66,7 +66,9 @@ function entryOf(block: Buffer): { readonly name: string; readonly isFile: boole
 const damaged = () => new LoadFailed('The file is damaged or cut off: the tar archive cannot be unpacked');
 
 const tooMuch = () =>
-  new LoadFailed('The tar archive has too much besides the dump: pack the dump alone, or unpack it');
+  new LoadFailed(
+    'The tar archive contains too much besides the dump: pack the dump alone, or unpack the archive',
+  );
 
 function several(first: string, second: string): LoadFailed {
   const names = `${JSON.stringify(first.slice(0, 60))} and ${JSON.stringify(second.slice(0, 60))}`;
