@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { hostLoad } from '../server/platform/host/host-facts.ts';
-import { figuresOf, measureTrips, type Trip } from './trips.ts';
+import { common, figuresOf, measureTrips, type Trip } from './trips.ts';
 
 /**
  * As measured beside the other files of a whole run: on a quiet host there are three or four files less. They
@@ -40,9 +40,10 @@ test('trips stay below their ceilings', async () => {
   const trips = await measureTrips();
   assert.deepEqual(trips.map(({ name }) => name).sort(), Object.keys(CEILINGS).sort());
   const above = trips.flatMap(excess);
-  // Periodic work may fall into any trip: a trip fails if it is above its ceiling twice.
+  // Periodic work may fall into any trip: a second measurement leaves what ran in both.
   const again = above.length === 0 ? [] : await measureTrips(above.map(({ trip }) => trip));
-  assert.deepEqual(again.flatMap(excess), []);
+  const both = again.map((trip) => common(trip, trips.find(({ name }) => name === trip.name) ?? trip));
+  assert.deepEqual(both.flatMap(excess), []);
 });
 
 function excess(trip: Trip) {

@@ -131,6 +131,15 @@ async function taken(socket: string): Promise<Ran> {
   return ran;
 }
 
+/** The functions that ran in both measurements of a trip. */
+export function common(trip: Trip, other: Trip): Trip {
+  return {
+    name: trip.name,
+    ran: filtered(trip.ran, (file, name) => other.ran.get(file)?.has(name)),
+    ranAtAll: filtered(trip.ranAtAll, (file, name) => other.ranAtAll.get(file)?.has(name)),
+  };
+}
+
 /** Functions that `keep` accepts, without files that have none left. */
 function filtered(ran: Ran, keep: (file: string, name: string) => boolean | undefined): Ran {
   const kept = [...ran].map(
