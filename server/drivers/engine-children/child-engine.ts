@@ -23,6 +23,7 @@ import type { LoadHow } from '../../databases/left-out.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { KeyedMutex } from '../../platform/concurrency.ts';
 import { AppError } from '../../platform/errors.ts';
+import { afterPatience } from '../../platform/host/host-facts.ts';
 import type { UserRange } from '../../platform/host/other-users.ts';
 import { JsonText } from '../../platform/json/json.ts';
 import { openOwn, removeName } from '../host-process/foreign-files.ts';
@@ -65,7 +66,7 @@ export interface ChildEngineOptions {
 
 /** Length of a child's error text that is shown. */
 const SHOWN_CHARACTERS = 200;
-/** How long a call waits for other statements of its database. */
+/** How long a call waits for other statements of its database, on a host that is not busy. */
 const WAIT_MS = 40_000;
 
 export class ChildEngine {
@@ -321,10 +322,15 @@ export class ChildEngine {
   ): Promise<ChildAnswer> {
     const { clock } = this.#options;
     const [waiting, timeout] = [new AbortController(), new AbortController()];
-    let timer = setTimeout(() => waiting.abort(), WAIT_MS);
+    let waitedMs = 0;
+    const endWait = afterPatience(WAIT_MS, (passedMs) => {
+      waitedMs = passedMs;
+      waiting.abort();
+    });
+    let timer: NodeJS.Timeout | undefined;
     let begunAt = Number.POSITIVE_INFINITY;
     const onBegin = () => {
-      clearTimeout(timer);
+      endWait();
       begunAt = clock.monotonic();
       timer = setTimeout(() => timeout.abort(), timeoutMs);
     };
@@ -343,9 +349,10 @@ export class ChildEngine {
       const isLong = isLimit && clock.monotonic() - begunAt >= timeoutMs;
       const isLate = isOverTime || isLong;
       if ((timeout.signal.aborted || isLate) && !signal.aborted) throw queryTimeout(timeoutMs, error);
-      if (waiting.signal.aborted && !signal.aborted) throw neverBegan(WAIT_MS, error);
+      if (waiting.signal.aborted && !signal.aborted) throw neverBegan(waitedMs, error);
       throw error;
     } finally {
+      endWait();
       clearTimeout(timer);
     }
   }

@@ -61,7 +61,7 @@ export function queryTimeout(ms: number | null, cause: unknown): AppError {
 
 /** The statement waited `waitedMs`, and never ran. */
 export function neverBegan(waitedMs: number, cause: unknown): AppError {
-  const detail = `The statement was not run: it waited ${waitedMs / 1000} s for other statements of its database`;
+  const detail = `The statement was not run: it waited ${Math.round(waitedMs / 1000)} s for other statements of its database`;
   return new AppError('engine_unavailable', detail, {
     hint: 'Retry when the other statements have finished, or run fewer statements at the same time',
     retryAfterSeconds: RETRY_SECONDS,

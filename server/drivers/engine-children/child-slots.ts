@@ -5,9 +5,10 @@
  * two seconds, the longest-running statement of the account with the most slots.
  */
 import { AppError } from '../../platform/errors.ts';
+import { afterPatience } from '../../platform/host/host-facts.ts';
 
 const STEP_MS = 20;
-/** How long a call waits for a slot. */
+/** How long a call waits for a slot, on a host that is not busy. */
 const WAIT_MS = 30_000;
 /** How long a call waits before a statement of another account is ended for it. */
 const PATIENCE_MS = 2000;
@@ -102,7 +103,7 @@ export class ChildSlots {
     const patience = setTimeout(() => {
       waiter.isPatient = false;
     }, PATIENCE_MS);
-    const end = setTimeout(() => reject(this.#tooMany(accountId)), this.#waitMs);
+    const endWait = afterPatience(this.#waitMs, (waitedMs) => reject(this.#tooMany(accountId, waitedMs)));
     const leave = () => reject(signal?.reason);
     signal?.addEventListener('abort', leave, { once: true });
     this.#waiters.add(waiter);
@@ -110,7 +111,8 @@ export class ChildSlots {
     try {
       await promise;
     } finally {
-      for (const timer of [patience, end]) clearTimeout(timer);
+      clearTimeout(patience);
+      endWait();
       signal?.removeEventListener('abort', leave);
       this.#waiters.delete(waiter);
     }
@@ -233,8 +235,8 @@ export class ChildSlots {
     else this.#taken.set(accountId, taken);
   }
 
-  #tooMany(accountId: number): AppError {
-    const waited = `The statement was not run: it waited ${this.#waitMs / 1000} s for a slot`;
+  #tooMany(accountId: number, waitedMs: number): AppError {
+    const waited = `The statement was not run: it waited ${Math.round(waitedMs / 1000)} s for a slot`;
     const own = this.#takenBy(accountId);
     return own < this.#fairShare
       ? new AppError('engine_unavailable', `${waited}, and too many databases are active at the same time`, {

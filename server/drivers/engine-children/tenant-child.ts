@@ -130,8 +130,8 @@ export class TenantChild {
   #lastId = 0;
   #isEnding = false;
   #over: ChildGone | null = null;
-  /** Time of the monotonic clock of a ping without an answer. */
-  #pingAt: number | null = null;
+  /** The child's times when a ping without an answer was sent. */
+  #ping: Used | null = null;
   #last: Used | null = null;
   #watchedAt = 0;
   /** Computing time, less the rest since. */
@@ -235,7 +235,7 @@ export class TenantChild {
 
   #take(head: FrameHead, body: Buffer): void {
     if (head.id === 0) {
-      if (head.pong === true) this.#pingAt = null;
+      if (head.pong === true) this.#ping = null;
       if (head.damage !== undefined) this.#options.onDamage?.(String(head.damage));
       const counters = head.counters;
       if (typeof counters === 'object' && counters !== null) {
@@ -296,10 +296,12 @@ export class TenantChild {
     this.#watch = setInterval(() => {
       const now = { at: clock.monotonic(), ...this.#launched.times() };
       this.#judge(now);
-      if (this.#pingAt !== null) {
-        if (now.at - this.#pingAt >= silenceMs()) this.kill(silent());
+      if (this.#ping !== null) {
+        // A process that waits for a processor cannot answer, and is not at fault.
+        const waitedMs = now.waitedMs - this.#ping.waitedMs;
+        if (now.at - this.#ping.at - waitedMs >= silenceMs()) this.kill(silent());
       } else if (this.#pending.size > 0) {
-        this.#pingAt = now.at;
+        this.#ping = now;
         this.#send({ id: 0, kind: 'ping' });
       } else if (this.#order === 'usual') this.#watchNoMore();
     }, stepMs);
