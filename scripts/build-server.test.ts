@@ -29,3 +29,24 @@ test('a process that has loaded the whole cloud has not loaded a client of HTTP'
   assert.match(loaded, /NativeModule _http_server/);
   assert.doesNotMatch(loaded, /undici/);
 });
+
+test('a cloud loads the drivers of databases and bson only when it uses them', () => {
+  const imported = new Set(['main.js', ...FILES.filter((name) => /^(?:start|cloud)-[\w-]{8}\.js$/.test(name))]);
+  for (const name of imported) {
+    const text = readFileSync(join(BUILD, name), 'latin1');
+    for (const [, other = ''] of text.matchAll(/\b(?:from|import)"\.\/([^"]+)"/g)) imported.add(other);
+  }
+  assert.ok(imported.size > 10);
+  // A class of each: pg's, the driver's and bson's.
+  const costly = ['class BoundPool', 'MongoServerSelectionError', 'BSONVersionError'];
+  const loaded = FILES.filter((name) => imported.has(name)).filter((name) => {
+    const text = readFileSync(join(BUILD, name), 'latin1');
+    return costly.some((what) => text.includes(what));
+  });
+  assert.deepEqual(loaded, []);
+  const all = FILES.map((name) => readFileSync(join(BUILD, name), 'latin1')).join('');
+  assert.deepEqual(
+    costly.filter((what) => !all.includes(what)),
+    [],
+  );
+});

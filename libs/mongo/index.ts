@@ -1,14 +1,12 @@
 /** MongoDB's query language, storage in a SQLite file, and archives. See README.md. */
 export {
-  ARCHIVE_FILE,
-  ARCHIVE_KIND,
-  ARCHIVE_MAGIC,
   ArchiveContents,
   ArchiveWriter,
   BrokenArchive,
   type FoundCollection,
   metadataOf,
 } from './archive/archive-format.ts';
+export { ARCHIVE_FILE, ARCHIVE_KIND, ARCHIVE_MAGIC } from './archive/archive-kind.ts';
 export { Crc64 } from './archive/crc64.ts';
 export { CommandError } from './command-error.ts';
 export { type CommandContext, DocumentDatabase } from './commands/document-commands.ts';

@@ -1,19 +1,9 @@
 /** Archives in the format of `mongodump --archive` and `mongorestore --archive`. */
 import { readSync } from 'node:fs';
 import { type Document, deserialize, EJSON, Long, serialize } from 'bson';
+import { ARCHIVE_MAGIC } from './archive-kind.ts';
 import { Crc64 } from './crc64.ts';
 
-/** File name of the uploaded archive in the database's folder. */
-export const ARCHIVE_FILE = 'archive';
-export const ARCHIVE_MAGIC: Buffer = Buffer.from([0x6d, 0xe2, 0x99, 0x81]);
-/** Archives that a tenant may load. */
-export const ARCHIVE_KIND = {
-  file: ARCHIVE_FILE,
-  header: ARCHIVE_MAGIC,
-  otherwise:
-    'the file is not a mongodump archive: create it with `mongodump --archive`; a folder of mongodump is loaded with ' +
-    '`mongorestore FOLDER`, and JSON and CSV with an import of rows (`cloudlet db import`)',
-};
 const TERMINATOR = Buffer.from([0xff, 0xff, 0xff, 0xff]);
 /** A document of 16 MiB, plus what a server adds. */
 const MAX_DOCUMENT_BYTES = 16 * 2 ** 20 + 16 * 1024;

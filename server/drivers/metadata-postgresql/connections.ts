@@ -1,5 +1,5 @@
 /** Connections to the operator's PostgreSQL, with the types that the domains expect. */
-import pg from 'pg';
+import type pg from 'pg';
 import type { Reads, SqlValue } from '../../metadata/metadata.ts';
 import { numbered } from './sql-texts.ts';
 
@@ -21,10 +21,13 @@ const PARSERS = new Map<number, (text: string) => unknown>([
   [NUMERIC, (text) => (WHOLE.test(text) ? integer(text) : Number(text))],
 ]);
 
-const types = {
-  getTypeParser: (oid: number, format?: 'text' | 'binary') =>
-    PARSERS.get(oid) ?? pg.types.getTypeParser(oid, format),
-};
+/** The library, loaded when the first connection opens: most clouds have no PostgreSQL. */
+let library: typeof pg | undefined;
+
+async function loadLibrary(): Promise<typeof pg> {
+  library ??= (await import('pg')).default;
+  return library;
+}
 
 export interface ConnectionOptions {
   readonly url: string;
@@ -50,7 +53,8 @@ const STATEMENT_MS = 60_000;
  * errors.
  */
 export async function connect({ url, writer = '', onEnd, idleMs }: ConnectionOptions): Promise<pg.Client> {
-  const client = new pg.Client({
+  const { Client, types } = await loadLibrary();
+  const client = new Client({
     connectionString: url,
     application_name: sessionName(writer),
     connectionTimeoutMillis: CONNECT_MS,
@@ -58,7 +62,10 @@ export async function connect({ url, writer = '', onEnd, idleMs }: ConnectionOpt
     ...(idleMs !== undefined && { idle_in_transaction_session_timeout: idleMs }),
     keepAlive: true,
     options: '-c search_path=public -c timezone=UTC -c default_transaction_isolation=read\\ committed',
-    types,
+    types: {
+      getTypeParser: (oid: number, format?: 'text' | 'binary') =>
+        PARSERS.get(oid) ?? types.getTypeParser(oid, format),
+    },
     pipeline: true,
   } as pg.ClientConfig);
   // An error is also the end of the connection.
@@ -94,7 +101,7 @@ const LOST = /^(08(?!P01)...|57P0[1-5]|25P03|53300)$/;
 
 /** The SQLSTATE of an error of a statement; '': the connection is lost. */
 export function codeOf(error: unknown): string {
-  const code = error instanceof pg.DatabaseError ? (error.code ?? '') : '';
+  const code = isOfServer(error) ? (error.code ?? '') : '';
   return LOST.test(code) ? '' : code;
 }
 
@@ -104,7 +111,12 @@ const READ_ONLY = '25006';
 /** Also of an error that this one caused. */
 export function isReadOnly(error: unknown): boolean {
   const own = error instanceof Error && error.cause !== undefined ? error.cause : error;
-  return own instanceof pg.DatabaseError && own.code === READ_ONLY;
+  return isOfServer(own) && own.code === READ_ONLY;
+}
+
+/** Without the library there was no connection, so there is no error of a server. */
+function isOfServer(error: unknown): error is pg.DatabaseError {
+  return library !== undefined && error instanceof library.DatabaseError;
 }
 
 /** Whether the server is a standby, which may lag. Cuts a connection that does not answer. */

@@ -73,17 +73,3 @@ function assertDates(value: unknown): void {
   if (Array.isArray(value) || value.constructor === Object)
     for (const inner of Object.values(value)) assertDates(inner);
 }
-
-const DIGITS = ['$oid', '$numberInt', '$numberLong', '$numberDouble', '$numberDecimal'];
-
-/** A value from exactJson() as text of a CSV field: types that text cannot express are Extended JSON. */
-export function textOf(value: unknown): string | null {
-  if (value === null || value === undefined) return null;
-  if (typeof value !== 'object') return String(value);
-  const [[name = '', inner] = []] = Object.entries(value);
-  if (DIGITS.includes(name)) return String(inner);
-  if (name === '$date' && typeof inner === 'string') return inner;
-  if (name === '$binary' && inner?.subType === '00')
-    return `\\x${Buffer.from(String(inner.base64), 'base64').toString('hex')}`;
-  return JSON.stringify(value);
-}

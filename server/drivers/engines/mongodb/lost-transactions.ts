@@ -1,5 +1,5 @@
 /** Error labels from which drivers know what to retry when the process of a database has ended. */
-import { deserialize } from 'bson';
+import { deserialize, serialize } from 'bson';
 import { CommandError, readSections } from '../../../../libs/mongo/index.ts';
 
 /**
@@ -9,6 +9,11 @@ import { CommandError, readSections } from '../../../../libs/mongo/index.ts';
 export function asLostCommand(error: CommandError, sections: Buffer): CommandError {
   const label = labelOf(sections);
   return label === null ? error : new CommandError(error.code, error.message, { errorLabels: [label] });
+}
+
+/** The reply with that error, encoded. */
+export function lostReply(error: CommandError, sections: Buffer): Uint8Array {
+  return serialize(asLostCommand(error, sections).reply());
 }
 
 function labelOf(sections: Buffer): string | null {

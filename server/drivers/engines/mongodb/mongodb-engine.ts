@@ -3,7 +3,6 @@
  * database (child.ts) executes them on a SQLite file.
  */
 import { join } from 'node:path';
-import { serialize } from 'bson';
 import { ARCHIVE_KIND, CommandError, SERVER_VERSION, TailWaits } from '../../../../libs/mongo/index.ts';
 import type {
   Access,
@@ -30,7 +29,6 @@ import {
   verifiedEndpointOf,
 } from '../../managed-server/links/server-tls.ts';
 import { scramKeys } from '../../scram-keys.ts';
-import { asLostCommand } from './lost-transactions.ts';
 import { MongoRouter, type MongoRouterDeps } from './wire/mongo-router.ts';
 import { TenantLogins } from './wire/tenant-logins.ts';
 
@@ -205,7 +203,8 @@ export class MongodbEngine extends ChildEngine implements Engine {
         await this.#tails.wait(database.database, leftMs);
       }
     } catch (error) {
-      return serialize(asLostCommand(asReply(error), sections).reply());
+      const { lostReply } = await import('./lost-transactions.ts');
+      return lostReply(asReply(error), sections);
     }
   }
 }

@@ -11,7 +11,6 @@ import type {
   RowValues,
 } from '../../../databases/rows/row-language.ts';
 import { invalidField } from '../../../platform/errors.ts';
-import { textOf } from './extended-json.ts';
 import { importedValue } from './imported-values.ts';
 
 /** A larger document is returned as its `_id` only, so that pages stay small. */
@@ -22,6 +21,9 @@ const COLUMNS = [
   { name: 'bytes', type: null },
 ];
 const COMPARED = { eq: '$eq', ne: '$ne', lt: '$lt', le: '$lte', gt: '$gt', ge: '$gte' } as const;
+
+/** Members of Extended JSON that hold one value as text. */
+const DIGITS = ['$oid', '$numberInt', '$numberLong', '$numberDouble', '$numberDecimal'];
 
 /** The least value of each type, in MongoDB's order: a comparison finds values of one type only. */
 const LEAST: readonly (readonly [type: string, least: unknown])[] = [
@@ -213,4 +215,16 @@ function termOf({ column, operator, value }: RowFilter): RowValues {
     throw invalidField('filter', `${operator} needs at least one character of text`);
   const text = value.replaceAll(/[\\^$.*+?()[\]{}|/-]/g, String.raw`\$&`);
   return { [column]: { $regex: operator === 'contains' ? text : `^${text}`, $options: 'i' } };
+}
+
+/** A value of Extended JSON as text of a CSV field: types that text cannot express are Extended JSON. */
+function textOf(value: unknown): string | null {
+  if (value === null || value === undefined) return null;
+  if (typeof value !== 'object') return String(value);
+  const [[name = '', inner] = []] = Object.entries(value);
+  if (DIGITS.includes(name)) return String(inner);
+  if (name === '$date' && typeof inner === 'string') return inner;
+  if (name === '$binary' && inner?.subType === '00')
+    return `\\x${Buffer.from(String(inner.base64), 'base64').toString('hex')}`;
+  return JSON.stringify(value);
 }

@@ -1,7 +1,7 @@
 /** Connections to a PostgreSQL server: the administrator's, and those on behalf of a tenant. */
 import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { Client, type ClientBase, type ClientConfig, Pool } from 'pg';
+import type { Client, ClientBase, ClientConfig, Pool } from 'pg';
 import { holdSocket } from '../../host-process/foreign-files.ts';
 import { endBeyond } from '../../managed-server/links/bounded-answers.ts';
 import { type LinksDeps, patiently } from '../../managed-server/links/server-links.ts';
@@ -27,7 +27,7 @@ const COMING = ['57P03', 'ECONNREFUSED', 'ENOENT'];
 
 export class PostgresqlLinks implements SqlLinks {
   readonly #deps: LinksDeps;
-  #admins: Pool | null = null;
+  #admins: Promise<Pool> | null = null;
 
   constructor(deps: LinksDeps) {
     this.#deps = deps;
@@ -35,7 +35,7 @@ export class PostgresqlLinks implements SqlLinks {
 
   /** Lends a connection of the administrator, to the administrator's own database. */
   async asAdmin<T>(work: (client: ClientBase) => Promise<T>): Promise<T> {
-    const client = await this.#patiently(() => this.#pool().connect());
+    const client = await this.#patiently(async () => (await this.#pool()).connect());
     let failed = true;
     try {
       const result = await work(client);
@@ -58,6 +58,7 @@ export class PostgresqlLinks implements SqlLinks {
     { maxBytes, ...config }: ClientConfig & { readonly user: string; readonly maxBytes?: number },
     work: (client: Client) => Promise<T>,
   ): Promise<T> {
+    const { Client } = await loadLibrary();
     const client = await this.#patiently(async () => {
       const made = new Client({
         connectionTimeoutMillis: CONNECT_MS,
@@ -96,7 +97,8 @@ export class PostgresqlLinks implements SqlLinks {
   }
 
   async close(): Promise<void> {
-    if (this.#admins !== null && !this.#admins.ended) await this.#admins.end();
+    const admins = await this.#admins;
+    if (admins !== null && !admins.ended) await admins.end();
   }
 
   /** Resets the password of a role that its tenant may have changed. */
@@ -105,8 +107,13 @@ export class PostgresqlLinks implements SqlLinks {
     await this.asAdmin((client) => setPassword(client, role, verifier));
   }
 
-  #pool(): Pool {
-    if (this.#admins !== null) return this.#admins;
+  #pool(): Promise<Pool> {
+    this.#admins ??= this.#makePool();
+    return this.#admins;
+  }
+
+  async #makePool(): Promise<Pool> {
+    const { Pool } = await loadLibrary();
     const { user, database, password } = this.#deps.administrator;
     const pool = new Pool({
       user,
@@ -120,8 +127,7 @@ export class PostgresqlLinks implements SqlLinks {
       options: this.#options,
     });
     // The server has stopped: running statements reject, the next one opens a new connection.
-    this.#admins = pool.on('error', () => {}).on('connect', (client) => client.on('error', () => {}));
-    return pool;
+    return pool.on('error', () => {}).on('connect', (client) => client.on('error', () => {}));
   }
 
   /** The administrator of an operator's server may lack some privileges. */
@@ -139,6 +145,11 @@ export class PostgresqlLinks implements SqlLinks {
     const { host, port, tls } = endpoint;
     return { host, port, ssl: tls() ?? false };
   }
+}
+
+/** Loads the driver when the first connection opens: many clouds have no PostgreSQL database. */
+function loadLibrary() {
+  return import('pg');
 }
 
 /** The stream of a connected client, with TLS the decrypted one. */

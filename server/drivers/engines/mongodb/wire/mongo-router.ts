@@ -16,7 +16,7 @@ import type { ServerTls } from '../../../managed-server/links/server-tls.ts';
 import type { OfferedPorts } from '../../../offered-ports.ts';
 import { freePort, hadPort, holderOf, keepPort, keptPort, newPort } from '../../../server-port.ts';
 import { UnauthenticatedConnections } from '../../../unauthenticated-connections.ts';
-import { ClientConnection, type ConnectionDeps } from './client-connection.ts';
+import type { ClientConnection, ConnectionDeps } from './client-connection.ts';
 import type { Login } from './tenant-logins.ts';
 import { TlsDoor } from './tls-door.ts';
 
@@ -46,6 +46,8 @@ export interface MongoRouterDeps extends Pick<ConnectionDeps, 'logins' | 'now' |
 export class MongoRouter {
   readonly #deps: MongoRouterDeps;
   readonly #turns = new KeyedMutex();
+  /** Loaded when the port opens: a cloud without MongoDB databases needs no bson. */
+  #code: typeof import('./client-connection.ts') | null = null;
   readonly #all = new Set<ClientConnection>();
   /** Authenticated connections, by database. */
   readonly #sessions = new Map<string, Set<ClientConnection>>();
@@ -124,6 +126,7 @@ export class MongoRouter {
     if (this.#isClosed) throw new AppError('engine_unavailable', 'Cloudlet is being stopped');
     const kept = this.port;
     try {
+      this.#code = await import('./client-connection.ts');
       if (this.#deps.tls?.isRequired) this.#door.renew();
       this.#servers = kept === null ? await this.#choosePort() : await this.#open(kept);
     } catch (error) {
@@ -201,8 +204,9 @@ export class MongoRouter {
   #take(socket: Socket, { onlyAccount = null, host: address = socket.remoteAddress ?? '' }: From = {}): void {
     if (this.#unauthenticated.size + this.#slots.size >= MAX_CONNECTIONS) this.#unauthenticated.evict();
     const { logins, now, execute } = this.#deps;
+    if (this.#code === null) throw new Error('a connection came before the port was open');
     const from = { socket, host: address };
-    const connection = new ClientConnection(++this.#lastId, from, {
+    const connection = new this.#code.ClientConnection(++this.#lastId, from, {
       logins,
       now,
       execute,
