@@ -14,7 +14,10 @@ import { identify, isAlive, RUN, readProc, signalProcess, userOf } from '../host
 import { FILES } from './arguments.ts';
 import type { RunRecord } from './guests/guest-folders.ts';
 import { handleOf, identityOf } from './guests/guest-run.ts';
+import { TINY_FOLDER, tinyIn, whyNoTinyImage } from './images/tiny-image.ts';
 import type { QemuHypervisor } from './qemu-hypervisor.ts';
+
+const noTiny = whyNoTinyImage(tinyIn(TINY_FOLDER))?.problem ?? false;
 
 if (!noQemu) testHypervisor('QemuHypervisor', async () => buildQemuFixture());
 
@@ -92,6 +95,44 @@ describe('QEMU guests', { skip: noQemu }, () => {
     fs.writeFileSync(file(spec.vmId, 'run.json'), JSON.stringify({ ...written, handle }));
     const { end } = await hypervisor.inspect(spec.vmId);
     assert.deepEqual([end?.cause, end?.handle, end?.at], ['host_restarted', handle, null]);
+  });
+
+  test('a start waits for the built-in image while the host builds it', { skip: noTiny }, async () => {
+    const folder = fs.mkdtempSync(join(fixture.deps.vmsDirectory, '..', 'tiny-'));
+    const report = join(folder, 'guest-image.json');
+    fs.writeFileSync(report, JSON.stringify({ pid: process.pid, percent: 7, step: 'fetching packages' }));
+    const tiny = { ...tinyIn(folder), progress: folder };
+    const waiting = fixture.open({ tiny });
+    try {
+      const spec = testSpec('tiny');
+      let hasStarted = false;
+      const started = waiting.start(spec).then((guest) => {
+        hasStarted = true;
+        return guest;
+      });
+      // The host is looked at twice a second.
+      await sleep(1200);
+      assert.deepEqual([hasStarted, processesOf(spec)], [false, []]);
+      for (const name of ['kernel', 'initrd'] as const)
+        fs.copyFileSync(tinyIn(TINY_FOLDER)[name], tiny[name]);
+      fs.rmSync(report);
+      assert.notEqual((await started).handle, '');
+      assert.equal(processesOf(spec).length, 1);
+      await waiting.stop(spec.vmId, { graceMs: 0 });
+
+      // The set-up has given up, and says why.
+      for (const name of ['kernel', 'initrd'] as const) fs.rmSync(tiny[name]);
+      fs.writeFileSync(
+        join(folder, 'problem.json'),
+        JSON.stringify({ reason: 'no network', fix: 'connect' }),
+      );
+      await assert.rejects(waiting.start(testSpec('tiny')), {
+        code: 'engine_unavailable',
+        message: /no network/,
+      });
+    } finally {
+      await waiting.close();
+    }
   });
 
   test('the process has no powers, its own user, and goes first when memory runs out', async () => {

@@ -9,6 +9,8 @@ import { preparing, saysPreparing, WAIT_FOR_IT } from '../../preparation/prepari
 export interface TinyImage {
   readonly kernel: string;
   readonly initrd: string;
+  /** Folder in which the set-up reports its progress, if not the usual one. */
+  readonly progress?: string;
 }
 
 interface NoTinyImage {
@@ -31,9 +33,9 @@ export function tinyIn(folder: string): TinyImage {
 }
 
 /** Why there is no built-in image, from the set-up; null: the image exists. */
-export function whyNoTinyImage({ kernel, initrd }: TinyImage): NoTinyImage | null {
+export function whyNoTinyImage({ kernel, initrd, progress }: TinyImage): NoTinyImage | null {
   if (existsSync(kernel) && existsSync(initrd)) return null;
-  const coming = preparing('guest-image');
+  const coming = preparing('guest-image', progress);
   if (coming !== null) {
     const problem = `${NOT_TRIED.problem}: ${saysPreparing(coming)}`;
     return { problem, fix: WAIT_FOR_IT, preparing: coming };
