@@ -4,6 +4,7 @@
  */
 import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
+import { appendFileSync, cpSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { Client } from '../../test/harness/client.ts';
 import { fillBucket } from '../filling.ts';
@@ -52,6 +53,32 @@ function cpuOf(program: string, words: readonly string[]): number {
   return (endedCpuMs() - before) / 1000;
 }
 
+/** From the command to the line that says so, as it prints itself, s. */
+function devSeconds(): number {
+  const { status, stderr } = spawnSync(LAUNCHER, ['dev', '--', 'true'], { encoding: 'utf8' });
+  const [, seconds] = / is ready in ([\d.]+) s/.exec(stderr) ?? [];
+  if (status !== 0 || seconds === undefined) throw new Error(`cloudlet dev: ${stderr}`);
+  return Number(seconds);
+}
+
+/** A tree with the sources of the server and the packages of this one, to change. */
+function makeTree(folder: string): string {
+  const tree = join(folder, 'tree');
+  const files = ['server', 'libs', 'scripts', 'package.json', 'package-lock.json', 'tsconfig.json'];
+  for (const name of files) cpSync(join(ROOT, name), join(tree, name), { recursive: true });
+  symlinkSync(join(ROOT, 'node_modules'), join(tree, 'node_modules'));
+  return tree;
+}
+
+/** The build before the next start when a source of the server has changed, s. */
+function rebuildSeconds(tree: string): number {
+  appendFileSync(join(tree, 'server/main.ts'), '// Changed.\n');
+  const began = performance.now();
+  const { status, stderr } = spawnSync(NODE, ['scripts/builds.js'], { cwd: tree, encoding: 'utf8' });
+  if (status !== 0) throw new Error(`scripts/builds.js: ${stderr}`);
+  return (performance.now() - began) / 1000;
+}
+
 async function timeStart({ process }: Cloud): Promise<number> {
   const began = performance.now();
   await process.start();
@@ -79,6 +106,9 @@ function starts(options: RunOptions): Promise<Row[]> {
       cost.setUp.push(cpuOf(NODE, [SET_UP, 'start']));
       cost.node.push(cpuOf(NODE, ['-e', '0']));
     }
+    const dev = Array.from({ length: rounds }, devSeconds);
+    const tree = makeTree(options.folder);
+    const built = Array.from({ length: rounds }, () => rebuildSeconds(tree));
     await process.stop();
     fillBucket(process.dataDir, 'bench', { objects: OBJECTS });
     await process.start();
@@ -118,6 +148,8 @@ function starts(options: RunOptions): Promise<Row[]> {
         most: 0.8,
         seconds: empty,
       }),
+      startRow({ work: 'cloudlet dev: ready', target: '≤ 1 s', most: 1, seconds: dev }),
+      startRow({ work: 'build after a changed source', target: '≤ 2 s', most: 2, seconds: built }),
       startRow({ work: 'start after kill -9 with 100,000 objects', target: '≤ 3 s', most: 3, seconds: full }),
     ];
   });
