@@ -210,6 +210,32 @@ test('who asks by an address gets what is found for it, and nobody more than the
   await mail.queue.close();
 });
 
+test('a request that cannot be answered holds up no other, and is answered later', async () => {
+  const mail = open(server.url);
+  let isBroken = true;
+  mail.outbox.answers('link', async (_change, recipient) => {
+    if (isBroken && recipient.startsWith('broken')) throw new Error('no such column');
+    return { accountId: 1, subject: 'Link', text: 'here' };
+  });
+  const ask = { kind: 'link', lifeMs: HOUR_MS, most: 3, withinMs: HOUR_MS };
+  const people = [...Array.from({ length: 25 }, (_, i) => `broken-${i}`), 'ada'];
+  for (const name of people)
+    await fixture.metadata.commit([mail.outbox.ask({ ...ask, recipient: `${name}@example.org` })]);
+  await run(mail);
+  const reached = () => server.received.flatMap(({ to }) => to);
+  assert.deepEqual(reached(), ['ada@example.org']);
+  assert.equal(mail.reports.length, 25);
+  assert.match(
+    mail.reports[0] ?? '',
+    /^preparing a requested mail failed; it will be repeated: .*no such column/,
+  );
+  isBroken = false;
+  fixture.clock.advance(60_001);
+  await mail.queue.whenIdle();
+  assert.equal(reached().length, people.length);
+  await mail.queue.close();
+});
+
 test('an account is told what it wants to hear, at an address that it has confirmed', async () => {
   const mail = open(server.url);
   const { accountId } = await newPrincipal(fixture.accounts, 'wanting');

@@ -36,9 +36,13 @@ const NOBODY = 'it had no recipient';
 const TOO_OLD = 'it was no longer needed';
 const UNREADABLE = 'it cannot be decrypted';
 const MAX_REASON = 300;
+/** Pause after a request that could not be answered. */
+const HELD_MS = 60_000;
 
 export class MailQueue extends SendingLoop {
   readonly #deps: MailQueueDeps;
+  /** Requests that could not be answered → end of their pause, monotonic. */
+  readonly #held = new Map<number, number>();
 
   constructor(deps: MailQueueDeps) {
     const mayBegin = async (isBusy: boolean) => {
@@ -58,22 +62,35 @@ export class MailQueue extends SendingLoop {
 
   /** Determines the mails for people who requested one by an address; false: there was no request. */
   protected override async prepare(): Promise<boolean> {
-    const { changes, mailStore, outbox, clock, sealer } = this.#deps;
-    const rows = await mailStore.asked(ASKED_BATCH);
+    const { mailStore, clock, onError } = this.#deps;
+    for (const [id, until] of this.#held) if (until <= clock.monotonic()) this.#held.delete(id);
+    const found = await mailStore.asked(ASKED_BATCH + this.#held.size);
+    const rows = found.filter(({ id }) => !this.#held.has(id)).slice(0, ASKED_BATCH);
     for (const row of rows) {
-      await changes.run(BACKGROUND, async (change) => {
-        const at = clock.now();
-        const answerer = row.expires_at > at ? outbox.answererOf(row.kind) : undefined;
-        const text = (await answerer?.(change, row.recipient)) ?? null;
-        if (text === null) {
-          change.expect(mailStore.end(row.id, { state: 'failed', reason: NOBODY, at }), 'skip');
-          return;
-        }
-        const sealed = sealMail(sealer, row.mail_id, text);
-        change.expect(mailStore.answer(row.id, { accountId: text.accountId, sealed, at }), 'skip');
-      });
+      try {
+        await this.#answer(row);
+      } catch (error) {
+        // The requests of others go on.
+        this.#held.set(row.id, clock.monotonic() + HELD_MS);
+        onError('preparing a requested mail failed; it will be repeated', error);
+      }
     }
     return rows.length > 0;
+  }
+
+  #answer(row: MailRow): Promise<void> {
+    const { changes, mailStore, outbox, clock, sealer } = this.#deps;
+    return changes.run(BACKGROUND, async (change) => {
+      const at = clock.now();
+      const answerer = row.expires_at > at ? outbox.answererOf(row.kind) : undefined;
+      const text = (await answerer?.(change, row.recipient)) ?? null;
+      if (text === null) {
+        change.expect(mailStore.end(row.id, { state: 'failed', reason: NOBODY, at }), 'skip');
+        return;
+      }
+      const sealed = sealMail(sealer, row.mail_id, text);
+      change.expect(mailStore.answer(row.id, { accountId: text.accountId, sealed, at }), 'skip');
+    });
   }
 
   protected override nextOfEach() {
