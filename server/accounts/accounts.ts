@@ -1,4 +1,5 @@
 /** Accounts: registered, read and changed. */
+import { ACTORS } from '../calls/audit.ts';
 import type { Call, Principal } from '../calls/principal.ts';
 import type { Registration as RegistrationPolicy } from '../config/registrations.ts';
 import type { MailAbout } from '../mail/outbox.ts';
@@ -70,7 +71,7 @@ export interface CreateOptions {
    * that mailbox.
    */
   readonly isConfirmed?: boolean;
-  /** Names in open invitations of others are taken. */
+  /** Names of ACTORS, and in open invitations of others, are taken. */
   readonly isJoining?: boolean;
   /** false: the address is shown but not claimed, and cannot be used to log in. */
   readonly claimEmail?: boolean;
@@ -351,7 +352,8 @@ export class Accounts {
   async #isNameTaken(folded: string, { isJoining = false, invited }: CreateOptions): Promise<boolean> {
     const { store, clock } = this.#deps;
     if ((await store.accountByUsername(folded)) !== undefined) return true;
-    return isJoining && (await store.isInvited(folded, { now: clock.now(), ownId: invited?.id ?? '' }));
+    if (!isJoining || ACTORS.has(folded)) return isJoining;
+    return store.isInvited(folded, { now: clock.now(), ownId: invited?.id ?? '' });
   }
 
   /** Known before the commit, because the response is part of it. */

@@ -1,6 +1,6 @@
 /** Entries of the audit log. Edges create them; the domain audit/ stores and shows them. */
 import type { Statement } from '../metadata/metadata.ts';
-import type { Principal } from './principal.ts';
+import { OPERATOR, type Principal } from './principal.ts';
 
 /**
  * `change`: the call changes something, or opens or exports data of the account. `secret`: its
@@ -54,6 +54,11 @@ export interface AuditEntry {
   readonly detail: string;
 }
 
+/** The actor of changes that the cloud makes by itself. */
+const CLOUD_ACTOR = 'cloudlet';
+/** Actors that have no account: nobody may register with their names. */
+export const ACTORS: ReadonlySet<string> = new Set([CLOUD_ACTOR, OPERATOR.username]);
+
 /** Changes of an account by the cloud itself, without a call. */
 export type OwnAction = 'suspendExpiredAccount' | 'removeClosedAccount';
 
@@ -62,7 +67,7 @@ export function entryOfCloud(
   action: OwnAction,
   { accountId, username }: { readonly accountId: number; readonly username: string },
 ): AuditEntry {
-  const nobody = { actorId: 0, actor: 'cloudlet', via: 'cloud', credential: '', address: '', agent: '' };
+  const nobody = { actorId: 0, actor: CLOUD_ACTOR, via: 'cloud', credential: '', address: '', agent: '' };
   const detail = JSON.stringify({ username });
   const target = String(accountId);
   return {

@@ -189,6 +189,11 @@ describe('refused', () => {
 });
 
 describe('what is taken', () => {
+  test('names that stand for the cloud and its operator in the audit log', async () => {
+    for (const username of ['Cloudlet', 'operator'])
+      await client.refused(409, 'username_taken', ['/api/register', { json: fields({ username }) }]);
+  });
+
   test('user names and e-mail addresses are compared without regard to case', async () => {
     const first = fields();
     assert.equal((await register(first)).status, 201);
