@@ -35,11 +35,12 @@ export class LeftOut {
 
   /** Hint for errors caused by omitted statements; undefined: nothing was omitted. */
   get hint(): string | undefined {
-    const [first] = this.#notes;
-    if (first === undefined) return undefined;
-    const where = first.line === null ? '' : ` in line ${first.line}`;
-    const more = this.#count === 1 ? '' : ` It was the first of ${this.#count}`;
-    return `"${first.text}"${where} was left out before: ${first.reason}.${more}`;
+    // Other statements need an object sooner than a setting.
+    const found = this.#notes.find(({ text }) => /^create\b/i.test(text)) ?? this.#notes[0];
+    if (found === undefined) return undefined;
+    const where = found.line === null ? '' : ` in line ${found.line}`;
+    const more = this.#count === 1 ? '' : ` It was one of ${this.#count}`;
+    return `"${found.text}"${where} was left out before: ${found.reason}.${more}`;
   }
 }
 

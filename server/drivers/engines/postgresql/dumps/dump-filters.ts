@@ -11,6 +11,7 @@ import {
 import type { LeftOut } from '../../../../databases/left-out.ts';
 import type { RefusedStatements } from './refused-statements.ts';
 import { SqlStatements, type StatementJudge } from './sql-statements.ts';
+import type { TriedStatements } from './tried-statements.ts';
 
 const BEGIN_OF_DUMP = /^-- PostgreSQL database (?:cluster )?dump\s*$/m;
 const END_OF_DUMP = /^-- PostgreSQL database (?:cluster )?dump complete\s*$/m;
@@ -56,6 +57,8 @@ export interface Lenient {
   readonly leftOut: LeftOut;
   /** False: the lines come from a text that we made from the file. */
   readonly hasLines: boolean;
+  /** Missing: the dump has only rows, for existing tables. */
+  readonly tried?: TriedStatements | undefined;
 }
 
 export interface DumpFilterOptions {
@@ -146,8 +149,14 @@ export class DumpFilter extends Transform implements StatementJudge {
     const refused = lenient.refused.of(text);
     if (refused !== null && refused.instead === undefined) return this.#leaveOut(refused, text, line);
     if (CONTENT.has(/^\w*/.exec(text)?.[0].toLowerCase() ?? '')) this.#noteContent();
-    if (refused !== null) return this.#leaveOut(refused, text, line);
-    return null;
+    const instead = refused === null ? null : this.#leaveOut(refused, text, line);
+    return this.#tried?.wrapped(instead ?? text, line) ?? instead;
+  }
+
+  /** Only in dumps of pg_dump: in SQL that people write, an error is theirs. */
+  get #tried(): TriedStatements | undefined {
+    const { lenient } = this.#options;
+    return this.#isDump || lenient?.hasLines === false ? lenient?.tried : undefined;
   }
 
   command(text: string, line: number): string | null {
@@ -199,7 +208,7 @@ export class DumpFilter extends Transform implements StatementJudge {
     const begins = head.toString('latin1');
     this.#isDump = BEGIN_OF_DUMP.test(begins);
     this.#isCluster = this.#options.lenient !== undefined && CLUSTER.test(begins);
-    const begin = this.#options.isOneTransaction === true ? 'BEGIN; ' : '';
+    const begin = this.#options.isOneTransaction === true ? 'BEGIN; ' : (this.#tried?.prelude ?? '');
     this.push(`${begin}\\restrict ${this.#options.key}\n`);
     this.#take(head);
   }

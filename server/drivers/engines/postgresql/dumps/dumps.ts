@@ -26,6 +26,7 @@ import { DumpFilter, DumpPrelude, type Lenient } from './dump-filters.ts';
 import { type DumpText, textOf } from './dump-texts.ts';
 import { RefusedStatements } from './refused-statements.ts';
 import { factsOf } from './server-facts-store.ts';
+import { TriedStatements } from './tried-statements.ts';
 
 /** Settings by dump format. */
 const FORMATS = {
@@ -35,6 +36,8 @@ const FORMATS = {
 export const DUMP_FORMATS: readonly string[] = Object.keys(FORMATS);
 /** If a tenant holds a lock for longer, the dump fails with that reason. */
 const LOCK_WAIT = '--lock-wait-timeout=30s';
+/** Its output is rows as plain lines. */
+const CLIENT = ['--no-psqlrc', '--quiet', '--no-password', '--tuples-only', '--no-align'];
 const NO_WAIT = ' -c synchronous_commit=off';
 const POLL_MS = 50;
 /** A load needs bytes for its indexes, and more before it is cleaned up. */
@@ -231,13 +234,15 @@ export class PostgresqlDumps {
     let lenient: Lenient | undefined;
     if (leftOut !== undefined) {
       const facts = await links.inDatabase(fresh, (client) => factsOf(client, local));
-      lenient = { leftOut, hasLines, refused: new RefusedStatements(facts, { startsEmpty: !isDataOnly }) };
+      const refused = new RefusedStatements(facts, { startsEmpty: !isDataOnly });
+      const tried = isDataOnly ? undefined : new TriedStatements(leftOut, { ...facts, hasLines });
+      lenient = { leftOut, hasLines, refused, tried };
     }
     // The tenant may have changed the password of its role.
     await links.putBackPassword(local);
     const work = {
       program: 'client',
-      args: ['--no-psqlrc', '--quiet', '--no-password', '--set=ON_ERROR_STOP=1', '--file=-'],
+      args: [...CLIENT, '--set=ON_ERROR_STOP=1', '--file=-'],
       user: local,
       password: links.passwordOf(local),
       env: {
@@ -252,6 +257,7 @@ export class PostgresqlDumps {
       dump: what.dump,
       through: new DumpFilter({ key: randomBase62(32), lenient, firstLine, isOneTransaction: isDataOnly }),
       signal: what.signal,
+      read: (output) => lenient?.tried?.read(output),
       isTooLarge: () =>
         links.asAdmin(async (client) => (await store.databaseBytes(client, fresh)) > maxBytes),
       // Our own line comes before the dump's.

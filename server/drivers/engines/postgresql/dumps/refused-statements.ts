@@ -50,6 +50,9 @@ const ALL_TRIGGERS = pattern('^(ALTER TABLE [\\s\\S]+ (?:DISABLE|ENABLE) TRIGGER
 const TABLESPACE = pattern(
   '^(CREATE (?:UNIQUE )?(?:INDEX|TABLE|UNLOGGED TABLE|MATERIALIZED VIEW)\\s[\\s\\S]*\\)) TABLESPACE (ID)\\s*;?$',
 );
+const INDEX_SPACE = pattern(
+  '^(ALTER TABLE [\\s\\S]+ ADD [\\s\\S]+) USING INDEX TABLESPACE (?!pg_default\\b)(ID)\\s*;?$',
+);
 const MOVED = pattern(
   '^ALTER (?:TABLE|INDEX|MATERIALIZED VIEW)\\s[\\s\\S]+ SET (TABLESPACE|ACCESS METHOD) (ID)\\s*;?$',
 );
@@ -146,7 +149,7 @@ export class RefusedStatements {
       (now) => this.#absentSchemas?.ofExtension(headOf(now)) ?? null,
       (now) => this.#absentSchemas?.of(now) ?? null,
       (now) => withCollations(now, this.#facts),
-      (now) => olderForm(now, this.#facts.version),
+      (now) => olderForm(now, this.#facts),
     ]);
     if (refused !== null) this.#absentThings.note(text, refused.instead);
     if (refused !== null && refused.instead === undefined) this.#absentSchemas?.noteLeftOut(text);
@@ -203,6 +206,8 @@ export class RefusedStatements {
     const [, table] = ALL_TRIGGERS.exec(text) ?? [];
     if (table !== undefined)
       return { instead: `${table} USER;`, reason: 'foreign key triggers cannot be disabled here' };
+    const [, constraint, space] = INDEX_SPACE.exec(text) ?? [];
+    if (space !== undefined) return { ...noTablespace(space), instead: `${constraint};` };
     return this.#owner(text) ?? this.#defaultRights(text) ?? this.#policy(text) ?? this.#moved(text);
   }
 
