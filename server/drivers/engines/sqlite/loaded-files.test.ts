@@ -85,6 +85,31 @@ describe('a file that a stranger made', () => {
     assert.deepEqual(await run(database, 'SELECT count(*) FROM a'), [[2]]);
   });
 
+  test('may have rows of tables that SQLite makes itself, and statements about its file', async () => {
+    const { engine, make, run } = fixture();
+    const database = await make();
+    const load = (text: string) =>
+      engine.load(database, Readable.from([Buffer.from(text)]), { signal: NOBODY_LEAVES });
+    const own = [
+      'PRAGMA defer_foreign_keys=TRUE;',
+      'CREATE TABLE sqlite_stat1(tbl,idx,stat);',
+      "INSERT INTO sqlite_stat1 VALUES('a',NULL,'1');",
+      'DELETE FROM sqlite_sequence;',
+      "INSERT INTO sqlite_sequence VALUES('a',7);",
+      'PRAGMA wal_checkpoint(TRUNCATE);',
+      'VACUUM;',
+    ];
+    await load(['CREATE TABLE a (b INTEGER PRIMARY KEY);', 'INSERT INTO a VALUES (1);', ...own].join('\n'));
+    assert.deepEqual(await run(database, 'SELECT b FROM a'), [[1]]);
+    await load(['CREATE TABLE a (b INTEGER PRIMARY KEY AUTOINCREMENT);', ...own].join('\n'));
+    await run(database, 'INSERT INTO a DEFAULT VALUES');
+    assert.deepEqual(await run(database, 'SELECT b FROM a'), [[8]]);
+    await assert.rejects(
+      load('CREATE TABLE a (b);\nINSERT INTO sqlite_other VALUES (1);'),
+      /line 2: .*sqlite_other/,
+    );
+  });
+
   test('larger than the database may be is not taken in', async () => {
     const { engine, make, run } = fixture();
     const [source, target] = [await make(), await make({ sizeLimitBytes: 100_000 })];

@@ -14,13 +14,15 @@ const PIECE_BYTES = 256 * 1024;
 /** SQLite's own limit. */
 const MOST_CHARACTERS = LIMITS.sqlLength;
 const SHOWN = 100;
-/** A new file has no free pages. */
-const VACUUM = /^\s*VACUUM\s*;?\s*$/i;
+/** Statements about the file: a new one has no free pages and no log. */
+const OF_FILE = /^\s*(?:VACUUM|PRAGMA\s+(?:main\s*\.\s*)?wal_checkpoint(?:\s*\([^)]*\))?)\s*;?\s*$/i;
 /** Commands of the sqlite3 shell that only change its display or permissions; `.recover` prints some. */
 const FOR_PROGRAM =
   /^\.(?:bail|changes|dbconfig|echo|headers?|log|mode|nullvalue|print|separator|timeout|timer|width)\b[^\n]*$/;
 /** Tables that SQLite creates itself; `.schema` prints them nevertheless. */
 const OWN_TABLE = /^\s*CREATE TABLE (?:IF NOT EXISTS )?["']?sqlite_(?:sequence|stat[1-4])["']?\s*\(/i;
+/** Rows of those tables, which are missing where no table counts its rows or has statistics. */
+const OWN_ROWS = /^\s*(?:INSERT INTO|DELETE FROM) ["']?sqlite_(?:sequence|stat[1-4])\b/i;
 
 const MODULE =
   /^\s*(?:INSERT\s+INTO\s+"?sqlite_(?:schema|master)"?\s*\([^)]*\)\s*VALUES\s*\(\s*'table'[^;]*?')?CREATE\s+VIRTUAL\s+TABLE\s[^;]*?\sUSING\s+"?(\w+)/i;
@@ -142,7 +144,7 @@ async function runAll(
       if (rollsBack) throw rolledBack(text, line);
       // Its own transactions run within ours.
       if (boundary !== null) isOpen = boundary === 'begin';
-      else if (!isPassedOver(text) && !VACUUM.test(text)) runOne(database, text, line);
+      else if (!isPassedOver(text) && !OF_FILE.test(text)) runOne(database, text, line);
       line += linesIn(text);
       at = begin + text.length;
     }
@@ -184,6 +186,7 @@ function runOne(database: DatabaseSync, text: string, line: number): void {
     database.exec(text);
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);
+    if (OWN_ROWS.test(text) && message.startsWith('no such table: sqlite_')) return;
     const begin = text.trim().split('\n')[0]?.slice(0, SHOWN) ?? '';
     const lines = linesIn(text.slice(0, text.search(/\S/)));
     throw Object.assign(new RefusedText(`line ${line + lines}: ${message}, at: ${begin}`), { cause: error });
