@@ -7,6 +7,7 @@ import type { LenientLoad } from './foreign-lines.ts';
 import { copied, KnownNames } from './known-names.ts';
 import { withoutArrows } from './names/json-arrows.ts';
 import { closing, elementsOf, masked, plainName, type UsedNames, usedNames } from './names/sql-parts.ts';
+import { NO_EXPRESSIONS } from './table-lines.ts';
 
 export interface LineAt {
   /** Number of the line in the file. */
@@ -91,6 +92,13 @@ const DEFAULT = /\bDEFAULT\s*\(/gi;
 const OF_GENERATED = /^(?:\s+(?:VIRTUAL|STORED|PERSISTENT|NOT\s+NULL|NULL))*/i;
 const IS_CHECK = /^\s*(?:CONSTRAINT\s+\S+\s+)?CHECK\s*\(/i;
 const IS_INDEX = /^\s*(?:CONSTRAINT\s+\S+\s+)?(?:UNIQUE|FULLTEXT|SPATIAL|KEY|INDEX|PRIMARY)\b/i;
+
+/** An index whose list has an expression, which MySQL writes in parentheses of its own. */
+const INDEX_OF =
+  '(?:UNIQUE\\s+)?(?:KEY|INDEX)\\s+(?:[^\\s(]+\\s*)?\\((?:[^(),]*(?:\\(\\s*\\d+\\s*\\))?,)*\\s*\\(';
+const OF_EXPRESSION = new RegExp(`[,\\s(]${INDEX_OF}`, 'i');
+const IS_OF_EXPRESSION = new RegExp(`^\\s*(?:ADD\\s+)?(?:CONSTRAINT\\s+\\S+\\s+)?${INDEX_OF}`, 'i');
+const ALTERED = /^\s*ALTER\s+TABLE\s+\S+\s/i;
 
 interface Cutting {
   readonly line: number;
@@ -254,11 +262,12 @@ export class AbsentParts {
 
   #table(text: string): string {
     const bare = masked(text);
-    const call = this.#calls?.exec(bare)?.[1];
-    if (call === undefined) return text;
-    if (/^\s*ALTER/i.test(bare)) return this.#alteration(text, bare);
-    const open = bare.indexOf('(');
-    const close = closing(bare, open);
+    const isAltered = /^\s*ALTER/i.test(bare);
+    if (this.#calls?.test(bare) !== true && !(this.#tried !== undefined && OF_EXPRESSION.test(bare)))
+      return text;
+    if (isAltered && !OF_EXPRESSION.test(bare)) return this.#alteration(text, bare);
+    const open = isAltered ? (ALTERED.exec(bare)?.[0].length ?? 0) - 1 : bare.indexOf('(');
+    const close = isAltered ? bare.lastIndexOf(';') : closing(bare, open);
     if (close < 0) return text;
     let made = text.slice(0, open + 1);
     let isEmpty = true;
@@ -273,6 +282,7 @@ export class AbsentParts {
       if (element.trim() !== '') isEmpty = false;
       made += element;
     }
+    if (isAltered && isEmpty) return text.replace(/[^\n]+/g, '');
     return made + text.slice(close);
   }
 
@@ -288,6 +298,10 @@ export class AbsentParts {
   /** A column or constraint without what calls an absent function; blank: nothing of it is left. */
   #element(text: string, line: number): string {
     const bare = masked(text);
+    if (this.#tried !== undefined && IS_OF_EXPRESSION.test(bare)) {
+      this.#leftOut.add({ line, text: shown(text), reason: NO_EXPRESSIONS });
+      return text.replace(/[^\n]+/g, '');
+    }
     const call = this.#calls?.exec(bare)?.[1];
     if (call === undefined) return text;
     if (IS_CHECK.test(bare) || IS_INDEX.test(bare)) {

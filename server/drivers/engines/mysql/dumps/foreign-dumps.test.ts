@@ -311,6 +311,42 @@ INSERT INTO \`goods\` (\`id\`) VALUES (1);
     assert.deepEqual(await rows(comment), [{ c: "COLLATE 'utf8mb4_0900_ai_ci'" }]);
   });
 
+  test('leaves out indexes of expressions, in any form, and of vectors', async () => {
+    const reason = /MariaDB has no indexes of expressions/;
+    for (const [head, text, keys] of [
+      [
+        '-- phpMyAdmin SQL Dump\n',
+        'CREATE TABLE `t` (\n  `id` int NOT NULL,\n  `s` varchar(9) DEFAULT NULL\n) ENGINE=InnoDB;\n' +
+          'ALTER TABLE `t`\n  ADD PRIMARY KEY (`id`),\n  ADD UNIQUE KEY `low` ((lower(`s`))),\n  ADD KEY `s` (`s`(3),`id`);\n' +
+          'ALTER TABLE `t`\n  ADD KEY `up` (`id`,(upper(`s`)));\n',
+        ['PRIMARY', 's'],
+      ],
+      [
+        '',
+        "CREATE TABLE t (id int, s varchar(9) DEFAULT 'KEY (', INDEX a ((lower(s))), UNIQUE INDEX b(id, (upper(s))), KEY c (s));\n",
+        ['c'],
+      ],
+    ] as const) {
+      const { notes } = await load(head + text);
+      assert.equal(notes.length, 2);
+      for (const note of notes) assert.match(note.reason, reason);
+      const found = await rows('SHOW INDEX FROM t WHERE Seq_in_index = 1');
+      assert.deepEqual(found.map((index) => index.Key_name).sort(), keys);
+    }
+    const { notes } = await load(
+      '-- MariaDB dump 10.19-11.8.2-MariaDB, for debian-linux-gnu (x86_64)\n' +
+        'CREATE TABLE `t` (\n  `id` int(11) NOT NULL,\n  `v` vector(1) NOT NULL,\n  PRIMARY KEY (`id`),\n' +
+        '  VECTOR KEY `v` (`v`) `m`=6 `distance`=euclidean\n) ENGINE=InnoDB;\n-- Dump completed\n',
+    );
+    assert.deepEqual(
+      notes.map(({ line, reason }) => [line, reason]),
+      [
+        [4, 'the server has no vector type; the column stores their bytes'],
+        [6, 'the server has no indexes of vectors'],
+      ],
+    );
+  });
+
   test('of MySQL 9 has bytes of vectors, and other forms where MariaDB has none', async () => {
     const { notes } = await load(`-- MySQL dump 10.13  Distrib 9.1.0, for Linux (x86_64)
 CREATE TABLE \`goods\` (

@@ -141,7 +141,10 @@ export class ForeignLines {
     this.#leftOut = leftOut;
     this.#collations = collations;
     this.#hasUuidVersions = hasUuidVersions;
-    this.#tables = new TableLines((line, text, reason) => leftOut.add({ line, text: shown(text), reason }));
+    const tell = (line: number, text: string, reason: string) =>
+      leftOut.add({ line, text: shown(text), reason });
+    // MariaDB has had both since 11.7.
+    this.#tables = new TableLines(tell, { hasVectors: hasUuidVersions });
   }
 
   /**

@@ -37,15 +37,23 @@ const UNCHECKED = new RegExp(`^ {2}CONSTRAINT ${NAME} CHECK .*/\\*!80016 NOT ENF
 
 /** In dumps of these programs only names of other databases stand before a point. */
 const FAR_KEY = new RegExp(`^ {2}CONSTRAINT ${NAME} FOREIGN KEY .* REFERENCES (${NAME})\\.${NAME} `);
+export const NO_EXPRESSIONS = 'MariaDB has no indexes of expressions: index a generated column instead';
 const NO_SCHEMAS = /^ {2}CONSTRAINT (?:(?! CHECK ).)* CHECK .*\bjson_schema_valid\(/i;
 
-function whyNot(element: string, isMysql: boolean): string | null {
+interface Means {
+  /** MySQL's program wrote the file. */
+  readonly isMysql: boolean;
+  /** Whether this server has vectors, and indexes of them. */
+  readonly hasVectors: boolean;
+}
+
+function whyNot(element: string, { isMysql, hasVectors }: Means): string | null {
+  if (!hasVectors && element.startsWith('  VECTOR KEY ')) return 'the server has no indexes of vectors';
   const [, other] = FAR_KEY.exec(element) ?? [];
   if (other !== undefined) return `the database ${other.slice(1, -1)} is not in the file`;
   if (!isMysql) return null;
   if (NO_SCHEMAS.test(element)) return 'MariaDB has no such function in constraints';
-  if (OF_EXPRESSION.test(element))
-    return 'MariaDB has no indexes of expressions: index a generated column instead';
+  if (OF_EXPRESSION.test(element)) return NO_EXPRESSIONS;
   return UNCHECKED.test(element) ? 'constraints are always enforced on this server' : null;
 }
 
@@ -62,13 +70,18 @@ function withoutCluster(element: string, tell: Tell): string {
 
 export class TableLines {
   readonly #tell: (line: number, text: string, reason: string) => void;
+  readonly #hasVectors: boolean;
   #isMysql = false;
   #isMariadb = false;
   #isWithin = false;
   #needsComma = false;
 
-  constructor(tell: (line: number, text: string, reason: string) => void) {
+  constructor(
+    tell: (line: number, text: string, reason: string) => void,
+    { hasVectors }: Pick<Means, 'hasVectors'>,
+  ) {
     this.#tell = tell;
+    this.#hasVectors = hasVectors;
   }
 
   altered(text: string, { line, isFirst }: { readonly line: number; readonly isFirst: boolean }): string {
@@ -83,7 +96,7 @@ export class TableLines {
     if (!this.#isWithin) return END.test(text) ? this.#closed(text, tell) : text;
     const [, element, comma, end = ''] = ELEMENT.exec(text) ?? [];
     if (element === undefined) return this.#closed(text, tell);
-    const reason = whyNot(element, this.#isMysql);
+    const reason = whyNot(element, { isMysql: this.#isMysql, hasVectors: this.#hasVectors });
     if (reason !== null) {
       tell(element.trim(), reason);
       // The last one has no comma, and then none may precede it.
