@@ -31,7 +31,10 @@ test('a process that has loaded the whole cloud has not loaded a client of HTTP'
 });
 
 test('a cloud loads the drivers of databases and bson only when it uses them', () => {
-  const imported = new Set(['main.js', ...FILES.filter((name) => /^(?:start|cloud)-[\w-]{8}\.js$/.test(name))]);
+  const imported = new Set([
+    'main.js',
+    ...FILES.filter((name) => /^(?:start|cloud)-[\w-]{8}\.js$/.test(name)),
+  ]);
   for (const name of imported) {
     const text = readFileSync(join(BUILD, name), 'latin1');
     for (const [, other = ''] of text.matchAll(/\b(?:from|import)"\.\/([^"]+)"/g)) imported.add(other);
