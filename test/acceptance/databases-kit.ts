@@ -1,9 +1,10 @@
 /** Shared by the tests of databases. */
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { NO_MARIADB, NO_POSTGRESQL } from '../../scripts/installed.ts';
 import type { CheckedClient } from '../harness/checked-client.ts';
 
 export const DATABASES = '/api/databases';
@@ -13,6 +14,21 @@ export const POST = { method: 'POST' };
 /** Whether connections on this host go directly to servers, so that they survive a kill of Cloudlet. */
 export const GOES_STRAIGHT =
   process.getuid?.() === 0 && spawnSync('nft', ['list', 'tables'], { stdio: 'ignore' }).status === 0;
+
+const PROGRAMS: Readonly<Record<string, readonly [program: string, missing: string]>> = {
+  postgresql: ['postgresql', NO_POSTGRESQL],
+  mysql: ['mariadb', NO_MARIADB],
+};
+
+/**
+ * Why the engine cannot run here, or false. Not what a cloud answers: an engine that is broken would
+ * skip its tests.
+ */
+export function noServerOf(engine: string): string | false {
+  const [program, missing] = PROGRAMS[engine] ?? [];
+  if (program === undefined || missing === undefined) return false;
+  return globSync(`build/programs/${program}-*/usr`).length > 0 ? false : missing;
+}
 
 let databases = 0;
 

@@ -4,22 +4,21 @@ import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { NO_POSTGRESQL } from '../../scripts/installed.ts';
 import { eventually } from '../harness/waiting.ts';
-import { DATABASES, newDatabase, POST, rowsOf, run } from './databases-kit.ts';
+import { DATABASES, newDatabase, noServerOf, POST, rowsOf, run } from './databases-kit.ts';
 import { LosableCloud } from './recovery-kit.ts';
 
 const ENV = { CLOUDLET_CONTINUOUS_SECONDS: '1' };
 let lost: LosableCloud;
 let path: string;
-let hasServer = true;
+const skip = noServerOf('postgresql');
 
 before(async () => {
   lost = await LosableCloud.start(ENV);
   await lost.point();
-  const { body } = await lost.user.call(DATABASES, { json: { name: 'shop', engine: 'postgresql' } });
-  hasServer = body.code !== 'engine_unavailable';
-  path = `${DATABASES}/${body.database_id}`;
+  if (skip) return;
+  const made = await lost.user.expect(201, DATABASES, { json: { name: 'shop', engine: 'postgresql' } });
+  path = `${DATABASES}/${made.database_id}`;
 });
 after(() => lost.end());
 
@@ -45,8 +44,7 @@ async function restored(at: string, name: string): Promise<string> {
 }
 const COUNT = 'SELECT count(*)::int, sum(i)::int FROM notes';
 
-test('a database is had back as of any moment since its log is archived', async (t) => {
-  if (!hasServer) return t.skip(NO_POSTGRESQL);
+test('a database is had back as of any moment since its log is archived', { skip }, async () => {
   const { user } = lost;
   await run(user, path, 'CREATE TABLE notes (i INTEGER PRIMARY KEY, x TEXT)');
   await eventually('there is a base copy', async () => (await momentsOf(path)).windows.length > 0);
@@ -70,8 +68,7 @@ test('a database is had back as of any moment since its log is archived', async 
   await eventually('copies are removed', () => readdirSync(scratch).length === 0);
 });
 
-test('moments before and after the log, and without one, are refused with the reason', async (t) => {
-  if (!hasServer) return t.skip(NO_POSTGRESQL);
+test('moments before and after the log, and without one, are refused with the reason', { skip }, async () => {
   const { user, admin } = lost;
   const attempt = (at: string, more: object = {}) => ({
     json: { name: 'never', from: { database_id: idOf(path), at, ...more } },
@@ -97,8 +94,7 @@ test('moments before and after the log, and without one, are refused with the re
   assert.ok(!names.includes('never'));
 });
 
-test('a restore that a kill cuts off leaves nothing, and works afterwards', async (t) => {
-  if (!hasServer) return t.skip(NO_POSTGRESQL);
+test('a restore that a kill cuts off leaves nothing, and works afterwards', { skip }, async () => {
   const moment = await serverTime();
   await untilArchived(moment);
   const scratch = join(lost.dataDir, 'databases', 'postgresql', 'scratch');
@@ -114,8 +110,7 @@ test('a restore that a kill cuts off leaves nothing, and works afterwards', asyn
   await restored(moment, 'cut-off');
 });
 
-test('what was committed a moment before the cloud was lost is there without it', async (t) => {
-  if (!hasServer) return t.skip(NO_POSTGRESQL);
+test('what was committed a moment before the cloud was lost is there without it', { skip }, async () => {
   const { user } = lost;
   await run(user, path, 'CREATE TABLE late (i INTEGER)');
   await lost.point();

@@ -23,7 +23,7 @@ import type { LoadHow } from '../../databases/left-out.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { KeyedMutex } from '../../platform/concurrency.ts';
 import { AppError } from '../../platform/errors.ts';
-import { afterPatience } from '../../platform/host/host-facts.ts';
+import { afterPatience } from '../../platform/host/after-patience.ts';
 import type { UserRange } from '../../platform/host/other-users.ts';
 import { JsonText } from '../../platform/json/json.ts';
 import { openOwn, removeName } from '../host-process/foreign-files.ts';

@@ -5,7 +5,7 @@
  * two seconds, the longest-running statement of the account with the most slots.
  */
 import { AppError } from '../../platform/errors.ts';
-import { afterPatience } from '../../platform/host/host-facts.ts';
+import { afterPatience } from '../../platform/host/after-patience.ts';
 
 const STEP_MS = 20;
 /** How long a call waits for a slot, on a host that is not busy. */

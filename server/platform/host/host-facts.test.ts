@@ -4,8 +4,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { afterPatience, committableBytes, hostLoad, patienceMs, readHostMemory } from './host-facts.ts';
+import { committableBytes, hostLoad, patienceMs, readHostMemory } from './host-facts.ts';
 
 test('the load of a host is per processor, and never below 1', () => {
   assert.equal(hostLoad(50, 2), 25);
@@ -118,20 +117,4 @@ test('a real group of this host limits what is said', (t) => {
   const { totalBytes, availableBytes } = JSON.parse(stdout);
   assert.equal(totalBytes, Math.min(2048 * MIB, readHostMemory().totalBytes));
   assert.ok(availableBytes < 2048 * MIB);
-});
-
-test('patience for a wait grows while it lasts, and ends with it', async () => {
-  let load = 4;
-  const { promise: late, resolve } = Promise.withResolvers<number>();
-  afterPatience(50, resolve, () => load);
-  const passedMs = await late;
-  assert.ok(passedMs >= 200, `${passedMs} ms`);
-  load = 1;
-  const ended = afterPatience(
-    20,
-    () => assert.fail('was ended'),
-    () => load,
-  );
-  ended();
-  await sleep(60);
 });

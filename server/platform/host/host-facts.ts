@@ -2,10 +2,6 @@
 import { readFileSync } from 'node:fs';
 import { availableParallelism, freemem, loadavg, totalmem } from 'node:os';
 import { dirname, join } from 'node:path';
-import { systemClock } from '../clock.ts';
-
-/** A host that was busy may be idle again. */
-const LOOK_MS = 5000;
 
 /**
  * Programs per processor that want to run, averaged over a minute: 1 on a host with idle
@@ -22,23 +18,6 @@ export function hostLoad(load = loadavg()[0] ?? 0, processors = availableParalle
  */
 export function patienceMs(ms: number, load = hostLoad()): number {
   return Math.ceil(ms * load);
-}
-
-/**
- * Calls `late` with the ms that passed, once, after work that takes at most `ms` on an idle host has had its
- * time on this one. The result ends the wait.
- */
-export function afterPatience(ms: number, late: (passedMs: number) => void, load = hostLoad): () => void {
-  const begunAt = systemClock.monotonic();
-  let timer: NodeJS.Timeout;
-  const look = () => {
-    const passedMs = systemClock.monotonic() - begunAt;
-    const leftMs = patienceMs(ms, load()) - passedMs;
-    if (leftMs <= 0) late(passedMs);
-    else timer = setTimeout(look, Math.min(leftMs, LOOK_MS));
-  };
-  timer = setTimeout(look, ms);
-  return () => clearTimeout(timer);
 }
 
 /** Changes with every boot of the host; empty if the kernel does not provide it. */

@@ -174,6 +174,17 @@ describe('a load of a newer dump into PostgreSQL', { skip: noPostgresql }, () =>
     assert.deepEqual(await rowsOf('SELECT count(*) FROM t'), before);
   });
 
+  test('leaves out each of two in one line', async () => {
+    const two = 'CREATE VIEW public.a AS SELECT no_function(); CREATE VIEW public.b AS SELECT no_other();';
+    const { count, notes } = await load([BEGIN, TABLE, two, END].join('\n'));
+    assert.equal(count, 2);
+    assert.deepEqual(
+      notes.map(({ reason }) => /no_(?:function|other)\(\) does not exist/.test(reason)),
+      [true, true],
+    );
+    assert.deepEqual(await rowsOf('SELECT id, s FROM t'), [[1, 'a']]);
+  });
+
   test('shows the statement that a refused one needs, not a setting', async () => {
     const leftOut = new LeftOut();
     const text = [

@@ -12,8 +12,8 @@ const KEY_LENGTH = 32;
 /** Longer lines of psql's output are none of ours. */
 const MOST_LINE = 8192;
 const MOST_SHOWN = 200;
-/** Further ones run as they are: the beginning of each is kept in memory. */
-const MOST_TRIED = 20_000;
+/** The beginnings of further ones are not kept in memory. */
+const MOST_KEPT = 20_000;
 
 /** Objects without rows of their own. */
 const OBJECTS =
@@ -47,8 +47,9 @@ export class TriedStatements {
   readonly #hasLines: boolean;
   /** A name for a function and for dollar quotes, which may not begin with a digit. */
   readonly #key = `k${randomBase62(KEY_LENGTH)}`;
-  /** Beginnings of those that were tried, by their lines. */
-  readonly #texts = new Map<number, string>();
+  /** Lines and beginnings of those that were tried, in their order. */
+  readonly #all: { readonly line: number; readonly text: string }[] = [];
+  #count = 0;
 
   constructor(leftOut: LeftOut, { version, hasLines }: { version: string; hasLines: boolean }) {
     this.#leftOut = leftOut;
@@ -60,21 +61,22 @@ export class TriedStatements {
   get prelude(): string {
     const body =
       'BEGIN EXECUTE statement; RETURN NULL; EXCEPTION WHEN OTHERS THEN ' +
-      `IF ${IS_ABSENT} THEN RETURN concat_ws(E'\\t', '${this.#key}', line, translate(SQLERRM, E'\\n\\t', '  ')); ` +
+      `IF ${IS_ABSENT} THEN RETURN concat_ws(E'\\t', '${this.#key}', number, translate(SQLERRM, E'\\n\\t', '  ')); ` +
       'END IF; RAISE; END';
     return (
-      `CREATE FUNCTION ${this.#name}(line integer, statement text) RETURNS text LANGUAGE plpgsql ` +
+      `CREATE FUNCTION ${this.#name}(number integer, statement text) RETURNS text LANGUAGE plpgsql ` +
       `AS $${this.#key}$ ${body} $${this.#key}$; `
     );
   }
 
   /** The statement so that it may fail, with as many lines; unchanged if rows may depend on it. */
   wrapped(text: string, line: number): string {
-    if (this.#texts.size >= MOST_TRIED || this.#texts.has(line)) return text;
     if (!WITHOUT_ROWS.some((words) => words.test(text)) || CONCURRENT.test(text)) return text;
-    this.#texts.set(line, text.slice(0, MOST_SHOWN));
+    const number = this.#count++;
+    // A slice would keep the whole statement in memory.
+    if (number < MOST_KEPT) this.#all.push({ line, text: Buffer.from(text.slice(0, MOST_SHOWN)).toString() });
     const quote = `$${this.#key}$`;
-    return `SELECT ${this.#name}(${line}, ${quote}${text}${quote});`;
+    return `SELECT ${this.#name}(${number}, ${quote}${text}${quote});`;
   }
 
   /** Reads psql's output to its end, and tells what the server did not take. */
@@ -91,10 +93,12 @@ export class TriedStatements {
   #tell(output: string): void {
     const [key, at, message = ''] = output.split('\t');
     if (key !== this.#key) return;
-    const text = this.#texts.get(Number(at));
-    if (text === undefined) return;
-    const line = this.#hasLines ? Number(at) : null;
-    this.#leftOut.add({ line, text, reason: `PostgreSQL ${this.#version} refuses it: ${message}` });
+    const { line = null, text = 'a statement' } = this.#all[Number(at)] ?? {};
+    this.#leftOut.add({
+      line: this.#hasLines ? line : null,
+      text,
+      reason: `PostgreSQL ${this.#version} refuses it: ${message}`,
+    });
   }
 
   get #name(): string {
