@@ -202,6 +202,21 @@ test('nobody is invited twice, by line, also at once; what is over frees its nam
   await cloud.invitations.createMany(cloud.call(), { csv: 'email\nben@example.org\n' });
 });
 
+test('of two expired invitations for one name, renewed at once, one is open', async (t) => {
+  const cloud = await open();
+  t.after(() => cloud.close());
+  const expired: string[] = [];
+  for (let i = 0; i < 2; i++) {
+    expired.push((await cloud.invite({ username: 'ada', expires_in: 3600 })).id);
+    cloud.clock.advance(3600_000);
+  }
+  const renewed = await Promise.allSettled([
+    ...expired.map((id) => cloud.invitations.renew(cloud.call(), id, {})),
+    cloud.invite({ username: 'Ada' }),
+  ]);
+  assert.equal(renewed.filter(({ status }) => status === 'fulfilled').length, 1);
+});
+
 test('where registration is closed nobody is invited, and no link works', async (t) => {
   const cloud = await open({ registration: 'closed' });
   t.after(() => cloud.close());

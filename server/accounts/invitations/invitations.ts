@@ -209,21 +209,23 @@ export class Invitations {
       throw invalidField('email', 'is only for an invitation for one person');
     this.#assertMay(isMailed, [{ email: email ?? known.email ?? undefined }]);
     assertAccountFields({ email });
-    const problems = email === undefined ? [] : await this.#problemsOf({ email, plan: known.plan });
-    // Another may have been invited since it expired.
-    const people = { username: known.username ?? undefined, email: email ?? known.email ?? undefined };
-    problems.push(...(await this.#invited(id))(people));
-    if (problems[0] !== undefined)
-      throw new AppError('invalid_request', saying(problems), { fields: problems });
-    const making = this.#making(call, { isMailed, lifeSeconds });
-    return changes.run(call, async (change) => {
-      const row = await invitationStore.find(id);
-      if (row === undefined) throw invitationNotFound();
-      const { label = row.label } = body;
-      const { token, ...link } = this.#link(making);
-      const renewed = { ...row, label, email: email ?? row.email, ...link };
-      change.expect(invitationStore.renew(renewed, hashSecret(token)), () => cannotRenew(row));
-      return this.#handOver(change, renewed, { ...making, token });
+    return this.#turns.run('', async () => {
+      const problems = email === undefined ? [] : await this.#problemsOf({ email, plan: known.plan });
+      // Another may have been invited since it expired.
+      const people = { username: known.username ?? undefined, email: email ?? known.email ?? undefined };
+      problems.push(...(await this.#invited(id))(people));
+      if (problems[0] !== undefined)
+        throw new AppError('invalid_request', saying(problems), { fields: problems });
+      const making = this.#making(call, { isMailed, lifeSeconds });
+      return changes.run(call, async (change) => {
+        const row = await invitationStore.find(id);
+        if (row === undefined) throw invitationNotFound();
+        const { label = row.label } = body;
+        const { token, ...link } = this.#link(making);
+        const renewed = { ...row, label, email: email ?? row.email, ...link };
+        change.expect(invitationStore.renew(renewed, hashSecret(token)), () => cannotRenew(row));
+        return this.#handOver(change, renewed, { ...making, token });
+      });
     });
   }
 
