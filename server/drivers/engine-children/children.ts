@@ -224,6 +224,7 @@ export class Children implements SlotUser {
     const child = new TenantChild(launched, {
       clock,
       silenceMs: () => (isOpen ? database.limits.statementMs + spareMs : OPEN_MS),
+      isOpening: () => !isOpen,
       onDamage: (what) => onDamage(database, what),
       onLong: () => this.#heavy.noteLong(database.accountId),
       isHeavy: () => this.#heavy.computes(database.accountId),

@@ -81,6 +81,8 @@ export interface TenantChildOptions {
   readonly clock: Clock;
   /** Maximum silence now, ms. */
   readonly silenceMs: () => number;
+  /** True: waits for a processor are no silence. A statement has its limit whatever the host does. */
+  readonly isOpening?: () => boolean;
   /** Receives its latest counters. */
   readonly onCounters: (counters: Readonly<Record<string, unknown>>) => void;
   /** Receives its reports of damage. */
@@ -290,15 +292,14 @@ export class TenantChild {
   /** Pings while calls are pending: no answer means that a statement occupies the process. */
   #keepWatch(): void {
     if (this.#watch !== null) return;
-    const { clock, silenceMs } = this.#options;
+    const { clock, silenceMs, isOpening } = this.#options;
     const stepMs = Math.min(MAX_PING_MS, silenceMs() / PINGS_PER_SILENCE);
     this.#watchedAt = clock.monotonic();
     this.#watch = setInterval(() => {
       const now = { at: clock.monotonic(), ...this.#launched.times() };
       this.#judge(now);
       if (this.#ping !== null) {
-        // A process that waits for a processor cannot answer, and is not at fault.
-        const waitedMs = now.waitedMs - this.#ping.waitedMs;
+        const waitedMs = isOpening?.() === true ? now.waitedMs - this.#ping.waitedMs : 0;
         if (now.at - this.#ping.at - waitedMs >= silenceMs()) this.kill(silent());
       } else if (this.#pending.size > 0) {
         this.#ping = now;

@@ -150,7 +150,9 @@ export class DumpFilter extends Transform implements StatementJudge {
     if (refused !== null && refused.instead === undefined) return this.#leaveOut(refused, text, line);
     if (CONTENT.has(/^\w*/.exec(text)?.[0].toLowerCase() ?? '')) this.#noteContent();
     const instead = refused === null ? null : this.#leaveOut(refused, text, line);
-    return this.#tried?.wrapped(instead ?? text, line) ?? instead;
+    // Text in another encoding than UTF-8 passes as its bytes only.
+    if (this.#tried === undefined || text.includes('\ufffd')) return instead;
+    return this.#tried.wrapped(instead ?? text, line) ?? instead;
   }
 
   /** Only in dumps of pg_dump: in SQL that people write, an error is theirs. */

@@ -97,7 +97,7 @@ describe('a load of a newer dump into PostgreSQL', { skip: noPostgresql }, () =>
     await fixture?.close();
   });
 
-  async function load(text: string): Promise<LeftOut> {
+  async function load(text: string | Buffer): Promise<LeftOut> {
     const leftOut = new LeftOut();
     await client.end();
     const loading = fixture.engine.load(own, Readable.from([Buffer.from(text)]), { signal, leftOut });
@@ -183,6 +183,21 @@ describe('a load of a newer dump into PostgreSQL', { skip: noPostgresql }, () =>
       [true, true],
     );
     assert.deepEqual(await rowsOf('SELECT id, s FROM t'), [[1, 'a']]);
+  });
+
+  test('keeps the bytes of a dump in another encoding', async () => {
+    const text = [
+      BEGIN,
+      "SET client_encoding = 'LATIN1';",
+      "CREATE TABLE public.t (\n    s text DEFAULT 'é'\n);",
+      "COMMENT ON TABLE public.t IS 'ü';",
+      "CREATE VIEW public.v AS SELECT 'ö'::text AS s;",
+      END,
+    ].join('\n');
+    assert.equal((await load(Buffer.from(text, 'latin1'))).count, 0);
+    const said = "SELECT obj_description('t'::regclass), (SELECT s FROM v)";
+    assert.deepEqual(await rowsOf(said), [['ü', 'ö']]);
+    assert.deepEqual(await rowsOf('INSERT INTO t DEFAULT VALUES RETURNING s'), [['é']]);
   });
 
   test('shows the statement that a refused one needs, not a setting', async () => {

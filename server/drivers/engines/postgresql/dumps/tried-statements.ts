@@ -69,9 +69,9 @@ export class TriedStatements {
     );
   }
 
-  /** The statement so that it may fail, with as many lines; unchanged if rows may depend on it. */
-  wrapped(text: string, line: number): string {
-    if (!WITHOUT_ROWS.some((words) => words.test(text)) || CONCURRENT.test(text)) return text;
+  /** The statement so that it may fail, with as many lines; null: rows may depend on it. */
+  wrapped(text: string, line: number): string | null {
+    if (!WITHOUT_ROWS.some((words) => words.test(text)) || CONCURRENT.test(text)) return null;
     const number = this.#count++;
     // A slice would keep the whole statement in memory.
     if (number < MOST_KEPT) this.#all.push({ line, text: Buffer.from(text.slice(0, MOST_SHOWN)).toString() });
