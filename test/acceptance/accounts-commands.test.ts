@@ -159,7 +159,7 @@ describe('bin/cloudlet tells the same story', { concurrency: 2 }, () => {
       await tellAdminStory(operator, 'boss', '1 blob, 100000 bytes, 1 object version, 1 bucket');
       const printed = await operator.succeed('admin', 'reset-link', 'BOSS-before');
       const link =
-        /^Whoever opens .* for boss-before:\n(http\S+)$/.exec(printed)?.[1] ?? assert.fail(printed);
+        /^Anyone who opens .* for boss-before:\n(http\S+)$/.exec(printed)?.[1] ?? assert.fail(printed);
       const token = new URL(link).hash.slice('#token='.length);
       const json = { token, password: 'quite another word' };
       await CheckedClient.open(cloud.api).then((anyone) =>
