@@ -131,13 +131,22 @@ async function taken(socket: string): Promise<Ran> {
   return ran;
 }
 
-/** The functions that ran in both measurements of a trip. */
+/**
+ * The functions that ran in both measurements of a trip. `ranAtAll` has those of either: a file is no file with
+ * one function when another function of it ran in each measurement.
+ */
 export function common(trip: Trip, other: Trip): Trip {
   return {
     name: trip.name,
     ran: filtered(trip.ran, (file, name) => other.ran.get(file)?.has(name)),
-    ranAtAll: filtered(trip.ranAtAll, (file, name) => other.ranAtAll.get(file)?.has(name)),
+    ranAtAll: joined(trip.ranAtAll, other.ranAtAll),
   };
+}
+
+function joined(ran: Ran, other: Ran): Ran {
+  const files = [...new Set([...ran.keys(), ...other.keys()])];
+  const names = (file: string) => [...(ran.get(file) ?? []), ...(other.get(file) ?? [])];
+  return new Map(files.map((file) => [file, new Set(names(file))]));
 }
 
 /** Functions that `keep` accepts, without files that have none left. */
