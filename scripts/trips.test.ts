@@ -14,23 +14,23 @@ import { common, figuresOf, measureTrips, type Trip } from './trips.ts';
 const CEILINGS: Readonly<Record<string, { readonly files: number; readonly single: number }>> = {
   'upload of 4 KiB': { files: 45, single: 5 },
   'upload of 1 MiB': { files: 59, single: 5 },
-  'download of 1 MiB': { files: 34, single: 7 },
-  'list of files': { files: 25, single: 6 },
+  'download of 1 MiB': { files: 34, single: 5 },
+  'list of files': { files: 25, single: 5 },
   'S3 PUT of 4 KiB': { files: 46, single: 6 },
   'S3 GET of 4 KiB': { files: 29, single: 6 },
-  'S3 LIST': { files: 28, single: 7 },
-  'machine create': { files: 65, single: 12 },
-  'machine start': { files: 82, single: 8 },
-  'machine stop': { files: 60, single: 11 },
+  'S3 LIST': { files: 28, single: 6 },
+  'machine create': { files: 65, single: 10 },
+  'machine start': { files: 82, single: 7 },
+  'machine stop': { files: 60, single: 10 },
   'database create': { files: 69, single: 7 },
-  'libSQL query': { files: 26, single: 7 },
+  'libSQL query': { files: 26, single: 6 },
   // The process of the engine has its own connections; a trip counts the server's files.
   'MongoDB document': { files: 10, single: 1 },
   // Work of threads at the end of a run may or may not count for it. A third of it makes dumps, and copies
   // disks.
-  'recovery point': { files: 104, single: 18 },
-  'restore of a file': { files: 73, single: 11 },
-  charge: { files: 44, single: 7 },
+  'recovery point': { files: 104, single: 14 },
+  'restore of a file': { files: 73, single: 10 },
+  charge: { files: 44, single: 6 },
 };
 
 /** Additional files in a trip on a busy host, which is so slow that periodic work falls into each. */

@@ -25,7 +25,7 @@ type Ran = ReadonlyMap<string, ReadonlySet<string>>;
 export interface Trip {
   readonly name: string;
   readonly ran: Ran;
-  /** Includes functions that run in idle times. */
+  /** Includes functions that ran in idle times, or in one run of the journey only. */
   readonly ranAtAll: Ran;
 }
 
@@ -91,13 +91,12 @@ export async function measureTrips(names?: readonly string[]): Promise<Trip[]> {
     const idle = await idleFunctions(socket, made.leaveWork);
     const trips: Trip[] = [];
     for (const journey of journeys) {
-      let ranAtAll = await measured(journey);
-      for (let again = 1; again < RUNS; again++) {
-        const other = await measured(journey);
-        ranAtAll = filtered(ranAtAll, (file, each) => other.get(file)?.has(each));
-      }
-      const ran = filtered(ranAtAll, (file, each) => !idle.get(file)?.has(each));
-      trips.push({ name: journey.name, ran, ranAtAll });
+      const runs: Ran[] = [];
+      while (runs.length < RUNS) runs.push(await measured(journey));
+      const [first = idle, ...others] = runs;
+      const each = (file: string, name: string) => others.every((run) => run.get(file)?.has(name) === true);
+      const ran = filtered(first, (file, name) => each(file, name) && !idle.get(file)?.has(name));
+      trips.push({ name: journey.name, ran, ranAtAll: joined([idle, ...runs]) });
     }
     return trips;
   } finally {
@@ -133,20 +132,23 @@ async function taken(socket: string): Promise<Ran> {
 
 /**
  * The functions that ran in both measurements of a trip. `ranAtAll` has those of either: a file is no file with
- * one function when another function of it ran in each measurement.
+ * one function when another function ran in each measurement.
  */
 export function common(trip: Trip, other: Trip): Trip {
   return {
     name: trip.name,
     ran: filtered(trip.ran, (file, name) => other.ran.get(file)?.has(name)),
-    ranAtAll: joined(trip.ranAtAll, other.ranAtAll),
+    ranAtAll: joined([trip.ranAtAll, other.ranAtAll]),
   };
 }
 
-function joined(ran: Ran, other: Ran): Ran {
-  const files = [...new Set([...ran.keys(), ...other.keys()])];
-  const names = (file: string) => [...(ran.get(file) ?? []), ...(other.get(file) ?? [])];
-  return new Map(files.map((file) => [file, new Set(names(file))]));
+/** The functions that ran in any of `runs`. */
+function joined(runs: readonly Ran[]): Ran {
+  const all = new Map<string, Set<string>>();
+  for (const [file, names] of runs.flatMap((run) => [...run])) {
+    all.set(file, new Set([...(all.get(file) ?? []), ...names]));
+  }
+  return all;
 }
 
 /** Functions that `keep` accepts, without files that have none left. */
