@@ -34,7 +34,7 @@ import type { ChildEngineKind } from './child-kind.ts';
 import type { ChildSlots } from './child-slots.ts';
 import { Children, COPY_FILE } from './children.ts';
 import { queryResultOf } from './json-answers.ts';
-import { examineFile, receiveFile } from './load-file.ts';
+import { Examinations, receiveFile } from './load-file.ts';
 import { insertBy, scanBy } from './rows/whole-tables.ts';
 import { ChildStarts } from './spares/child-starts.ts';
 import type { SpareOptions } from './spares/spare-child.ts';
@@ -77,6 +77,7 @@ export class ChildEngine {
   readonly #host: ChildHost;
   readonly #starts: ChildStarts;
   readonly #children: Children;
+  readonly #examinations: Examinations;
   readonly #copies = new KeyedMutex();
   readonly #loads = new KeyedMutex();
   readonly #openedForCopy = new Set<string>();
@@ -104,6 +105,7 @@ export class ChildEngine {
       ended: (database) => this.#starts.ended(database),
       sizeLimitOf: (database) => this.#sizeLimitOf(database),
     });
+    this.#examinations = new Examinations({ clock, slots, host: this.#host, keepFreeBytes });
     // Accounts that had databases before will use them soon.
     if (this.#folders.isUsed())
       this.prepareChildren().then(
@@ -264,8 +266,7 @@ export class ChildEngine {
       const { file, isAdded } = received;
       const uid = this.#host.uidOf(database.number);
       await this.#folders.give(folder, uid, file);
-      const deps = { ...this.#options, host: this.#host };
-      const examine = () => examineFile(deps, { folder, database, received, how });
+      const examine = () => this.#examinations.examine({ folder, database, received, how });
       if (!isAdded) await examine();
       await this.#children.without(name, async () => {
         if (isAdded) await this.#folders.copyToStage(name, uid).then(examine);

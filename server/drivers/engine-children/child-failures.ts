@@ -42,12 +42,17 @@ export function dataDamaged(what: string, cause?: unknown): AppError {
 }
 
 /** A statement was ended for another account's slot; `cause` names it, its duration, and the reason. */
-export function displaced(cause: Error): AppError {
+export function displaced(cause: Error, hint = DISPLACED_HINT): AppError {
   return new AppError('engine_unavailable', cause.message, {
-    hint: DISPLACED_HINT,
+    hint,
     retryAfterSeconds: RETRY_SECONDS,
     cause,
   });
+}
+
+/** A load was ended for another account's slot; `cause` says when and why. The database is unchanged. */
+export function loadDisplaced(cause: Error): AppError {
+  return displaced(cause, 'Load the file again later, or fewer files at the same time');
 }
 
 /** The statement exceeded its time; `ms`: the limit, null: none was set. */

@@ -1,5 +1,6 @@
 /** The number of processes of all engines together, and of one account. */
 import assert from 'node:assert/strict';
+import { Readable } from 'node:stream';
 import { after, test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import type { EngineDatabase } from '../../databases/engine.ts';
@@ -121,6 +122,38 @@ test('endless statements of two accounts give way to a third, and their owners a
     }
   } finally {
     await Promise.all(attackers.map(({ stop }) => stop()));
+    await close();
+  }
+});
+
+test('files of two accounts that take long to check give way to a third, and their databases stay', async () => {
+  const slots = new ChildSlots(4);
+  const { engine, make, run, close } = openSqlite({ slots });
+  const owners = [1, 1, 1, 2];
+  const [victim, ...loaded] = await Promise.all([3, ...owners].map((accountId) => make({ accountId })));
+  assert.ok(victim);
+  const end = new AbortController();
+  const { signal } = end;
+  const file = `CREATE TABLE t (n);\nINSERT INTO t ${ENDLESS};\n`;
+  try {
+    for (const database of loaded) await run(database, 'CREATE TABLE kept (n)');
+    const loads = loaded.map((database) =>
+      engine.load(database, Readable.from([Buffer.from(file)]), { signal }),
+    );
+    const first = Promise.race(loads).catch((error: AppError) => error);
+    // The loads hold all slots by then: the idle processes of the databases have made room.
+    const hasNone = (database: EngineDatabase) => engine.processOf(database) === null;
+    await eventually(() => slots.free === 0 && [victim, ...loaded].every(hasNone));
+    assert.deepEqual(await run(victim, 'SELECT 1'), [[1]]);
+    const { code, message, hint } = (await first) as AppError;
+    assert.equal(code, 'engine_unavailable');
+    assert.match(message, /^The load was ended after \d+ s: another account waited for one of the 4 slots/);
+    assert.match(hint ?? '', /Load the file again later/);
+    end.abort(new Error('the attack is over'));
+    await Promise.allSettled(loads);
+    for (const database of loaded) assert.deepEqual(await run(database, 'SELECT count(*) FROM kept'), [[0]]);
+  } finally {
+    end.abort();
     await close();
   }
 });

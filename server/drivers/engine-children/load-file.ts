@@ -9,8 +9,9 @@ import type { LeftOut, LoadHow } from '../../databases/left-out.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { hostDiskFull } from '../../platform/errors.ts';
 import { isCode } from '../../platform/files.ts';
+import { loadDisplaced } from './child-failures.ts';
 import type { ChildHost } from './child-host.ts';
-import type { ChildSlots } from './child-slots.ts';
+import type { BusyChild, ChildSlots, IdleChild, SlotUser } from './child-slots.ts';
 import { FILE } from './children.ts';
 import { ChildGone, ChildRefused, TenantChild } from './tenant-child.ts';
 
@@ -90,38 +91,83 @@ interface Examining {
   readonly how: Pick<LoadHow, 'signal' | 'leftOut'>;
 }
 
-/** Has a process check the content of the folder. Throws LoadFailed if it is unusable. */
-export async function examineFile(deps: ExaminingDeps, examining: Examining): Promise<void> {
-  const { clock, slots, host, keepFreeBytes } = deps;
-  const { folder, database, received, how } = examining;
-  const { signal, leftOut } = how;
-  const { text, isAdded } = received;
-  const { sizeLimitBytes, database: name, number } = database;
-  const leave = await slots.take(database.accountId, signal);
-  const launched = await host
-    .launch(folder, { name: `${name}-load`, uid: host.uidOf(number), isLast: true })
-    .catch((error) => {
-      leave();
-      throw error;
-    });
-  const child = new TenantChild(launched, { clock, silenceMs: () => CHECK_MS, onCounters: () => {} });
-  try {
-    await child.call({ kind: 'keepFree', bytes: keepFreeBytes() });
-    const lenient = leftOut !== undefined;
-    const { head } = await child.call(
-      { kind: 'check', tell: true, name, file: FILE, text, isAdded, sizeLimitBytes, lenient },
-      { signal },
-    );
-    assertUsable(head, leftOut);
-  } catch (error) {
-    if (error instanceof ChildRefused && error.isDiskFull) throw hostDiskFull(error);
-    if (error instanceof ChildRefused) throw new LoadFailed(`the file cannot be read: ${error.message}`);
-    throw error;
-  } finally {
-    child.kill(new ChildGone('ended', 'the file was checked'));
-    await child.ended;
-    leave();
+interface Running extends BusyChild {
+  readonly child: TenantChild;
+}
+
+/** Processes that check uploaded files. Each holds a slot, which another account may need. */
+export class Examinations implements SlotUser {
+  readonly #deps: ExaminingDeps;
+  readonly #running = new Map<string, Running>();
+
+  constructor(deps: ExaminingDeps) {
+    this.#deps = deps;
+    deps.slots.join(this);
   }
+
+  /**
+   * Has a process check the content of the folder. Throws LoadFailed if it is unusable or takes longer than ten
+   * minutes, and `engine_unavailable` when another account needed the slot.
+   */
+  async examine({ folder, database, received, how }: Examining): Promise<void> {
+    const { clock, slots, host, keepFreeBytes } = this.#deps;
+    const { sizeLimitBytes, database: name, number, accountId } = database;
+    const { signal, leftOut } = how;
+    const { text, isAdded } = received;
+    const leave = await slots.take(accountId, signal);
+    const launched = await host
+      .launch(folder, { name: `${name}-load`, uid: host.uidOf(number), isLast: true })
+      .catch((error) => {
+        leave();
+        throw error;
+      });
+    const child = new TenantChild(launched, { clock, silenceMs: () => CHECK_MS, onCounters: () => {} });
+    this.#running.set(name, { name, accountId, since: clock.monotonic(), child });
+    try {
+      await child.call({ kind: 'keepFree', bytes: keepFreeBytes() });
+      const lenient = leftOut !== undefined;
+      const { head } = await child.call(
+        { kind: 'check', tell: true, name, file: FILE, text, isAdded, sizeLimitBytes, lenient },
+        { signal },
+      );
+      assertUsable(head, leftOut);
+    } catch (error) {
+      throw examiningError(error);
+    } finally {
+      this.#running.delete(name);
+      child.kill(new ChildGone('ended', 'the file was checked'));
+      await child.ended;
+      leave();
+    }
+  }
+
+  idle(): readonly IdleChild[] {
+    return [];
+  }
+
+  busy(): readonly BusyChild[] {
+    return [...this.#running.values()];
+  }
+
+  async endIdle(): Promise<void> {}
+
+  async endBusy(name: string, why: string): Promise<void> {
+    const running = this.#running.get(name);
+    if (running === undefined) return;
+    const seconds = Math.round((this.#deps.clock.monotonic() - running.since) / 1000);
+    running.child.kill(new ChildGone('displaced', `The load was ended after ${seconds} s: ${why}`));
+    await running.child.ended;
+  }
+}
+
+function examiningError(error: unknown): unknown {
+  if (error instanceof ChildRefused && error.isDiskFull) return hostDiskFull(error);
+  if (error instanceof ChildRefused) return new LoadFailed(`the file cannot be read: ${error.message}`);
+  if (!(error instanceof ChildGone)) return error;
+  if (error.why === 'displaced') return loadDisplaced(error);
+  const minutes = CHECK_MS / 60_000;
+  if (error.why === 'silent') return new LoadFailed(`the file takes longer than ${minutes} minutes to check`);
+  return new LoadFailed('the process that checked the file ended: the file may need more memory than it has');
 }
 
 /** Checks the child's answer, and records omitted statements; files have no lines. Throws LoadFailed. */
