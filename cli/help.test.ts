@@ -12,7 +12,7 @@ test('docs/client.md ends with the table of commands; UPDATE_DOCS=1 writes it', 
   const start = text.indexOf('| command |');
   const kept = start < 0 ? text : text.slice(0, start);
   const wanted = `${kept}${markdownTable(TOPICS)}\n`;
-  if (process.env['UPDATE_DOCS'] === '1') writeFileSync(GUIDE, wanted);
+  if (process.env.UPDATE_DOCS === '1') writeFileSync(GUIDE, wanted);
   else assert.equal(text, wanted);
 });
 

@@ -42,7 +42,7 @@ const ESCAPE = '\u001b]0;owned\u0007\u009b31m\u202e';
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not be there
 const RAW = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202e]/;
 
-async function run(args: readonly string[], path = process.env['PATH']) {
+async function run(args: readonly string[], path = process.env.PATH) {
   const keys = { CLOUDLET_ACCESS_KEY_ID: 'A', CLOUDLET_SECRET_ACCESS_KEY: 'S', CLOUDLET_S3_URL: url };
   const env = { PATH: path, HOME: home, CLOUDLET_URL: url, CLOUDLET_API_KEY: 'clk_secret', ...keys };
   const child = spawn(process.execPath, ['--max-old-space-size=300', PROGRAM, ...args], { env, cwd: home });
@@ -320,8 +320,8 @@ test('what a cloud says of a database is no option of its client', async () => {
   ];
   writeFileSync(join(folder, 'mariadb'), script.join('\n'), { mode: 0o755 });
   const { installedClient } = await import('./tunnels/db-clients.ts');
-  const before = process.env['PATH'];
-  process.env['PATH'] = `${folder}:${before}`;
+  const before = process.env.PATH;
+  process.env.PATH = `${folder}:${before}`;
   const clientOf = (...programs: string[]) => installedClient({ client: { programs, package: 'p' } });
   // A program named by the cloud that this client does not know is never run.
   for (const program of ['sh', 'constructor', `${folder}/mariadb`])
@@ -331,7 +331,7 @@ test('what a cloud says of a database is no option of its client', async () => {
   const names = { username: 'u\npager=sh', password: 'p"\n', database: '--pager=sh' };
   const connection = { host: 'h', port: 1, tls: false, uri: '', ...names };
   const code = await runClient(client, { connection: connection as never, ca: null, port: 1, words: [] });
-  process.env['PATH'] = before;
+  process.env.PATH = before;
   assert.equal(code, 0);
   const text = readFileSync(said, 'utf8');
   assert.match(text, /^--defaults-file=\/dev\/fd\/3\n--database=--pager=sh\n/);
@@ -341,7 +341,7 @@ test('what a cloud says of a database is no option of its client', async () => {
 
 test('a request that no browser sends does not end a log-in', async () => {
   lie = json({});
-  const env = { PATH: process.env['PATH'], HOME: home, BROWSER: 'true' };
+  const env = { PATH: process.env.PATH, HOME: home, BROWSER: 'true' };
   const child = spawn(process.execPath, [PROGRAM, 'login', url], { env, cwd: home });
   const ended = once(child, 'close');
   let err = '';

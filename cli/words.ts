@@ -61,7 +61,7 @@ export function readWords(command: Command, args: readonly string[]): Read {
     throw new UsageError(`${command.name}: ${what}`, `See: cloudlet help ${command.name}`);
   }
   const { values, positionals } = read;
-  if (values['help'] !== true) assertCount(command, positionals);
+  if (values.help !== true) assertCount(command, positionals);
   return { words: positionals, options: valuesOf(values) };
 }
 
@@ -75,10 +75,10 @@ function valueless(command: Command, option: string): UsageError {
 
 /** Short options of other programs that do not exist here, or have another letter. */
 function habit(unknown: string | undefined, known: Readonly<Record<string, Option>>): string | undefined {
-  if (unknown === '-R' && known['recursive'] !== undefined) return '; did you mean -r?';
+  if (unknown === '-R' && known.recursive !== undefined) return '; did you mean -r?';
   // A command with --yes asks.
   if (unknown === '-f')
-    return known['yes'] === undefined
+    return known.yes === undefined
       ? '; this command does not ask for confirmation'
       : '; did you mean --yes?';
   if (unknown === '-a') return '; it is not needed, because every name is listed';

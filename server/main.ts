@@ -70,11 +70,11 @@ async function main(args: string[]): Promise<number> {
     tokens: true,
   });
   const [name, subject] = tokens.filter((token) => token.kind === 'positional');
-  if (values['version'] === true) {
+  if (values.version === true) {
     console.log(`cloudlet ${VERSION}`);
     return 0;
   }
-  const mustHelp = name?.value === 'help' || values['help'] === true;
+  const mustHelp = name?.value === 'help' || values.help === true;
   const asked = name?.value === 'help' ? subject : name;
   if (name === undefined || asked === undefined || asked.value === 'help') {
     console.log(HELP);

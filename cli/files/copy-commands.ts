@@ -182,7 +182,7 @@ class CopyPlan {
       if (location.key === '') throw new UsageError(`${source} is a bucket`, 'Use -r');
       const headers = await this.#means.transfer.s3.head(location.bucket, location.key);
       if (headers === undefined) throw await nothingAt(this.#call, location);
-      const etag = (headers['etag'] ?? '').replaceAll('"', '');
+      const etag = (headers.etag ?? '').replaceAll('"', '');
       const name = location.key.slice(location.key.lastIndexOf('/') + 1);
       yield* this.#fetch({ location, etag, size: Number(headers['content-length']) }, name);
       return;

@@ -32,7 +32,7 @@ export async function* objectsBelow(
       size,
       etag,
       storedMs: Date.parse(`${created_at.replace(' ', 'T')}Z`),
-      mtimeMs: readMtime(metadata?.['mtime']),
+      mtimeMs: readMtime(metadata?.mtime),
     };
   }
 }

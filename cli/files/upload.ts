@@ -169,7 +169,7 @@ async function sendPart({ number, range }: Part, { crc, uploadId, to, means }: P
     onSent: counting(means.onMoved),
   });
   assertSame(to, answer.headers[CRC_HEADER], crc);
-  return answer.headers['etag'] ?? '';
+  return answer.headers.etag ?? '';
 }
 
 interface Completion {
@@ -288,7 +288,7 @@ async function sendPiece(
     body: bytes,
   });
   means.onMoved(bytes.length);
-  return { number, etag: answer.headers['etag'] ?? '', crc, bytes: bytes.length };
+  return { number, etag: answer.headers.etag ?? '', crc, bytes: bytes.length };
 }
 
 /** Parts of this size, which grow so that 10,000 of them hold 5 TiB. */

@@ -29,7 +29,7 @@ export function expectedChecksum(headers: Readonly<Record<string, unknown>>): Ex
     if (typeof value === 'string')
       return { running: newPortableDigest(algorithm), value: Buffer.from(value, 'base64') };
   }
-  const [, md5] = /^"([0-9a-f]{32})"$/.exec(String(headers['etag'])) ?? [];
+  const [, md5] = /^"([0-9a-f]{32})"$/.exec(String(headers.etag)) ?? [];
   return md5 === undefined
     ? undefined
     : { running: newPortableDigest('MD5'), value: Buffer.from(md5, 'hex') };

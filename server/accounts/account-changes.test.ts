@@ -118,7 +118,7 @@ test('a password that has to be changed lets nobody in before it is', async (t) 
   assert.ok(isAppError(thrown, 'password_change_required'));
   const [{ n } = { n: -1 }] = await cloud.metadata.all<{ n: number }>('SELECT count(*) AS n FROM sessions');
   assert.equal(n, 0);
-  const token = String(thrown.extra?.['reset_token']);
+  const token = String(thrown.extra?.reset_token);
   const again = { token, password: 'correct horse', address: '192.0.2.7', hosts: [] };
   await assert.rejects(cloud.resetLinks.use(BACKGROUND, again), code('invalid_request'));
   const own = by({ ...cloud.chief, accountId: ada, isAdmin: false });

@@ -40,7 +40,7 @@ export const LEDGER: Command = {
   run: async (config, { positionals, values }) => {
     if (positionals.join(' ') !== 'verify')
       throw new UsageError('ledger: expected verify; see cloudlet ledger --help');
-    const head = values['head'] === undefined ? undefined : readHead(values['head']);
+    const head = values.head === undefined ? undefined : readHead(values.head);
     if (!(await serverAnswers(config))) return tell(await asOperator(config, (call) => ask(call, head)));
     const found = await walkBeside(config, head);
     if (found.problem === null) await askServer(config, endAlarm);

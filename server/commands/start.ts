@@ -54,7 +54,7 @@ async function run(config: Config, { positionals, values }: Words): Promise<numb
     report.opened(name, Math.round(systemClock.monotonic() - from));
     return result;
   };
-  const isWorker = values['worker'] !== undefined;
+  const isWorker = values.worker !== undefined;
   const running = await startCloud(config, step, { log, isWorker });
   const first = comeFirst([WRITER_NAME]);
   const workers = new Workers(config, log);

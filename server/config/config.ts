@@ -162,12 +162,12 @@ function withGuess(name: string, known: Iterable<string>): string {
 
 /** Size of libuv's thread pool, from its own variable; `bin/cloudlet` sets it. */
 export function poolThreads(environment: Texts = process.env): number {
-  return Number.parseInt(environment['UV_THREADPOOL_SIZE'] ?? '4', 10) || 1;
+  return Number.parseInt(environment.UV_THREADPOOL_SIZE ?? '4', 10) || 1;
 }
 
 /** The folders of PATH, in order, except relative ones. */
 export function pathFolders(environment: Texts = process.env): string[] {
-  return (environment['PATH'] ?? '').split(delimiter).filter(isAbsolute);
+  return (environment.PATH ?? '').split(delimiter).filter(isAbsolute);
 }
 
 /** The settings as a Markdown table, for docs/settings.md. */

@@ -74,7 +74,7 @@ test('psql comes in, and nobody sees the password among the arguments', {
 }, async () => {
   const { connection } = await newDatabase('shop', 'postgresql');
   const child = user.start(['db', 'connect', 'shop', '--', '-Atc', 'SELECT pg_sleep(2), 6 * 7'], {
-    env: { PATH: `${dirname(String(PSQL))}:${process.env['PATH']}` },
+    env: { PATH: `${dirname(String(PSQL))}:${process.env.PATH}` },
   });
   let out = '';
   child.stdout?.on('data', (piece) => {

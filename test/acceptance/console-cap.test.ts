@@ -30,7 +30,7 @@ const accountOf = async (page: Page) =>
 
 /** On a desktop and on a phone. CAP_PICTURES=DIRECTORY stores screenshots, light and dark. */
 async function look(page: Page, name: string): Promise<void> {
-  const directory = process.env['CAP_PICTURES'];
+  const directory = process.env.CAP_PICTURES;
   for (const [size, viewport] of Object.entries({ phone: PHONE, desk: DESK })) {
     await page.setViewportSize(viewport);
     await assertAccessible(page, `${name}, ${size}`);

@@ -90,7 +90,7 @@ describe('MySQL databases', { skip: isThere ? false : NO_MARIADB }, () => {
     ] as const) {
       const driver = await createConnection({ uri: connection.uri, ...more });
       const [row] = await rowsOf(driver, "SHOW STATUS LIKE 'Ssl_version'");
-      assert.match(String(row?.['Value']), version);
+      assert.match(String(row?.Value), version);
       await driver.end();
     }
   });

@@ -108,7 +108,7 @@ test('every address that it prints works, and Ctrl+C leaves nothing behind', asy
     url: variables.LIBSQL_URL ?? '',
     authToken: variables.LIBSQL_AUTH_TOKEN ?? '',
   });
-  assert.equal((await libsql.execute('SELECT 6 * 7 AS n')).rows[0]?.['n'], 42);
+  assert.equal((await libsql.execute('SELECT 6 * 7 AS n')).rows[0]?.n, 42);
   libsql.close();
   const mongo = new MongoClient(variables.MONGODB_URL ?? '');
   const found = mongo.db().collection<{ _id: number }>('c');

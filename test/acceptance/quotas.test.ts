@@ -81,7 +81,7 @@ describe('quotas', () => {
         storage_bytes <= Math.max(2 ** 30, ((disk.blocks - disk.bfree + disk.bavail) * disk.bsize) / 2),
     );
     assert.ok(vms >= 25 && vcpus >= 128 && memory_mb > 0 && disk_gb >= 3072, JSON.stringify(limits));
-    assert.deepEqual([limits['buckets'], limits['databases']], [1000, 50]);
+    assert.deepEqual([limits.buckets, limits.databases], [1000, 50]);
     const types: { startable: boolean; memory_mb: number }[] = await client.expect(
       200,
       '/api/instance-types',

@@ -67,7 +67,7 @@ async function hostOfMysql(uri: string): Promise<string> {
     "SELECT SUBSTRING_INDEX(host, ':', 1) AS host FROM information_schema.processlist WHERE id = CONNECTION_ID()",
   );
   driver.destroy();
-  return String(rows[0]?.['host']);
+  return String(rows[0]?.host);
 }
 
 /** One for each account with a server of that engine. */

@@ -141,12 +141,12 @@ function walk(tree: string): void {
     });
 }
 
-if (net.isInside()) describe('from a computer with Node only', () => walk(process.env['WALK_TREE'] ?? ''));
+if (net.isInside()) describe('from a computer with Node only', () => walk(process.env.WALK_TREE ?? ''));
 else {
   test('a computer that reaches only the API installs the client and does everything', { skip }, () => {
-    const kept = process.env['WALK_TREE'];
+    const kept = process.env.WALK_TREE;
     const tree = kept ?? makeComputer();
-    process.env['WALK_TREE'] = tree;
+    process.env.WALK_TREE = tree;
     try {
       const { status, output } = net.runInside(import.meta.filename);
       assert.equal(status, 0, output);

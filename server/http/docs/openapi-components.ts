@@ -23,7 +23,7 @@ export class Components {
     return {
       ...operation,
       parameters: parameters.map((each: Node) =>
-        this.#refer('parameters', { ...each, schema: this.#schema(each['schema']) }),
+        this.#refer('parameters', { ...each, schema: this.#schema(each.schema) }),
       ),
       ...(requestBody === undefined ? {} : { requestBody: this.#withContent(requestBody) }),
       responses: mapMembers(responses, (each) => this.#refer('responses', this.#withContent(each))),
@@ -31,7 +31,7 @@ export class Components {
   }
 
   #withContent(node: Node): Node {
-    const content = mapMembers(node['content'], ({ schema, ...rest }) => ({
+    const content = mapMembers(node.content, ({ schema, ...rest }) => ({
       schema: this.#schema(schema),
       ...rest,
     }));
@@ -61,7 +61,7 @@ export class Components {
       throw new Error(`Two ${kind} are called ${name}`);
     this.#found[kind][name] = known;
     const { description } = unnamed;
-    const isOwn = description !== undefined && description !== known['description'];
+    const isOwn = description !== undefined && description !== known.description;
     return { $ref: `#/components/${kind}/${name}`, ...(isOwn ? { description } : {}) };
   }
 }

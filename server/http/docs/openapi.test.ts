@@ -36,7 +36,7 @@ const operations = Object.entries(resolved.paths as Record<string, Record<string
 
 /** The codes that the operation declares with this status. */
 function codesOf({ responses }: Operation, status: number): string[] {
-  const codes = [responses[status], responses['default']].flatMap(
+  const codes = [responses[status], responses.default].flatMap(
     (each) => each?.description.split(', ') ?? [],
   );
   return codes.filter((code) => ERRORS[code as keyof typeof ERRORS]?.http === status);
@@ -98,7 +98,7 @@ describe('openapi.json', () => {
 
   test('every shape is a schema with a name', () => {
     const named = new Set<unknown>(Object.values(json.components.schemas));
-    const shapes = [...nodes(json)].filter((node) => Object.keys(node['properties'] ?? {}).length > 0);
+    const shapes = [...nodes(json)].filter((node) => Object.keys(node.properties ?? {}).length > 0);
     assert.ok(shapes.length > 100);
     assert.deepEqual(
       shapes.filter((shape) => !named.has(shape)),

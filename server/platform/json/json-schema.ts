@@ -40,7 +40,7 @@ const builders = {
   }),
   Record: (name: Schema, value: Schema, options?: Schema) => ({
     type: 'object',
-    patternProperties: { [String(name['pattern'] ?? '^.*$')]: value },
+    patternProperties: { [String(name.pattern ?? '^.*$')]: value },
     ...options,
   }),
   Optional: (schema: Schema) => Object.defineProperty({ ...schema }, OPTIONAL, { value: true }),
@@ -51,7 +51,7 @@ export const Type = builders as unknown as Pick<typeof Builders, keyof typeof bu
 
 /** A named schema with a different description at this use. */
 export function describedAs<S extends TSchema>(schema: S, description: string): S {
-  const shared = (schema as Schema)['description'];
+  const shared = (schema as Schema).description;
   return { ...schema, description, [SHARED_DESCRIPTION]: shared };
 }
 

@@ -40,13 +40,13 @@ function pipelineSteps(stages: readonly Members[]): PlanStep[] {
 }
 
 function cursorSteps(reply: Members, depth: number): PlanStep[] {
-  const planner = membersOf(reply['queryPlanner']);
-  const run = membersOf(membersOf(reply['executionStats'])['executionStages']);
-  const plan = 'stage' in run ? run : membersOf(planner['winningPlan']);
+  const planner = membersOf(reply.queryPlanner);
+  const run = membersOf(membersOf(reply.executionStats).executionStages);
+  const plan = 'stage' in run ? run : membersOf(planner.winningPlan);
   const { namespace } = planner;
   // `database.collection`
   const collection = typeof namespace === 'string' ? namespace.replace(/^[^.]*\./, '') : null;
-  return stageSteps('queryPlan' in plan ? membersOf(plan['queryPlan']) : plan, depth, collection);
+  return stageSteps('queryPlan' in plan ? membersOf(plan.queryPlan) : plan, depth, collection);
 }
 
 function stageSteps(stage: Members, depth: number, collection: string | null): PlanStep[] {
@@ -55,13 +55,13 @@ function stageSteps(stage: Members, depth: number, collection: string | null): P
   const documents = AS_JSON.flatMap((name) =>
     stage[name] === undefined ? [] : [{ name, value: JSON.stringify(stage[name]) }],
   );
-  const index = stage['indexName'];
+  const index = stage.indexName;
   const on = index === undefined ? (inner.length === 0 ? collection : null) : String(index);
   return [
     {
       ...figuresOf(stage),
       depth,
-      operation: String(stage['stage'] ?? 'Plan'),
+      operation: String(stage.stage ?? 'Plan'),
       on,
       details: [...detailsOf(stage, new Set([...SAID, ...AS_JSON])), ...documents],
     },
@@ -73,7 +73,7 @@ function figuresOf(stage: Members) {
   return {
     estimatedRows: null,
     cost: null,
-    actualRows: numberOrNull(stage['nReturned']),
-    timeMs: numberOrNull(stage['executionTimeMillisEstimate']),
+    actualRows: numberOrNull(stage.nReturned),
+    timeMs: numberOrNull(stage.executionTimeMillisEstimate),
   };
 }

@@ -20,7 +20,7 @@ export async function collationsOf(admin: Admin): Promise<ReadonlySet<string>> {
 /** The storage engine forced for all tables; null: statements choose it. */
 export async function enforcedEngine(admin: Admin): Promise<string | null> {
   const [row] = await rowsOf(admin, "SHOW GLOBAL VARIABLES LIKE 'enforce_storage_engine'");
-  const name = String(row?.['Value'] ?? '');
+  const name = String(row?.Value ?? '');
   return name === '' ? null : name;
 }
 

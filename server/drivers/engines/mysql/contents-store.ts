@@ -42,7 +42,7 @@ export async function bytesOf(
      FROM information_schema.TABLES WHERE TABLE_SCHEMA = ? AND TABLE_NAME IN (?)`,
     [database, tables],
   );
-  return { others: Number(rows[0]?.['others'] ?? 0), free: Number(rows[0]?.['free'] ?? 0) };
+  return { others: Number(rows[0]?.others ?? 0), free: Number(rows[0]?.free ?? 0) };
 }
 
 /**
@@ -174,7 +174,7 @@ export async function rowCounts(admin: Admin, database: string): Promise<Map<str
   const counts = new Map<string, string>();
   for (const table of await tablesOf(admin, database)) {
     const [row] = await rowsOf(admin, `SELECT COUNT(*) AS n FROM ${id(database)}.${foreign(table)}`);
-    counts.set(table, String(row?.['n']));
+    counts.set(table, String(row?.n));
   }
   return counts;
 }

@@ -155,7 +155,7 @@ export async function verifierOf(admin: Admin, user: string): Promise<string> {
   const sql =
     "SELECT JSON_VALUE(Priv, '$.authentication_string') AS hash FROM mysql.global_priv WHERE User = ?";
   const [row] = await rowsOf(admin, sql, [user]);
-  return String(row?.['hash']);
+  return String(row?.hash);
 }
 
 export async function setVerifier(admin: Admin, user: string, hash: string): Promise<void> {

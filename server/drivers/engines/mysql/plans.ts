@@ -48,22 +48,22 @@ function stepOf(name: string, node: Readonly<Record<string, unknown>>, depth: nu
   const words = name.replaceAll(/[_-]/g, ' ');
   const titled = words.charAt(0).toUpperCase() + words.slice(1);
   const read = access === undefined ? message : (ACCESS[String(access)] ?? access);
-  const times = [node['r_table_time_ms'], node['r_other_time_ms']].map(numberOrNull);
+  const times = [node.r_table_time_ms, node.r_other_time_ms].map(numberOrNull);
   const tableMs = times.every((one) => one === null)
     ? null
     : times.reduce<number>((sum, one) => sum + (one ?? 0), 0);
   const [rows, loops] = [
-    numberOrNull(node['r_rows'] ?? node['r_output_rows']),
-    numberOrNull(node['r_loops']),
+    numberOrNull(node.r_rows ?? node.r_output_rows),
+    numberOrNull(node.r_loops),
   ];
   return {
     depth,
     operation: String((name === 'table' ? read : operation) ?? titled),
     on: table === undefined ? null : String(table),
-    estimatedRows: numberOrNull(node['rows']),
-    cost: numberOrNull(node['cost']),
+    estimatedRows: numberOrNull(node.rows),
+    cost: numberOrNull(node.cost),
     actualRows: rows === null ? null : rows * (loops ?? 1),
-    timeMs: numberOrNull(node['r_total_time_ms']) ?? tableMs,
+    timeMs: numberOrNull(node.r_total_time_ms) ?? tableMs,
     details: detailsOf(node, SAID),
   };
 }

@@ -71,9 +71,9 @@ test('on this host MariaDB offers TLS, whether drivers come straight or by the p
     ]) {
       const connection = await createConnection({ uri: target, ...(ssl === undefined ? {} : { ssl }) });
       const [rows] = await connection.query<RowDataPacket[]>("SHOW STATUS LIKE 'Ssl_version'");
-      assert.match(String(rows[0]?.['Value']), ssl === undefined ? /^$/ : /^TLSv1\.[23]$/);
+      assert.match(String(rows[0]?.Value), ssl === undefined ? /^$/ : /^TLSv1\.[23]$/);
       const [long] = await connection.query<RowDataPacket[]>("SELECT repeat('x', 3000000) AS x");
-      assert.equal(long[0]?.['x'].length, 3_000_000);
+      assert.equal(long[0]?.x.length, 3_000_000);
       await connection.end();
     }
   }

@@ -32,7 +32,7 @@ export const POSTGRESQL_PLANS: PlanLanguage = {
     // Numbers that JavaScript would round leave the answer text.
     const plans = typeof answer === 'string' ? (JSON.parse(answer) as unknown) : answer;
     const [whole] = Array.isArray(plans) ? plans : [];
-    return stepsOf(membersOf(whole)['Plan'], 0);
+    return stepsOf(membersOf(whole).Plan, 0);
   },
 };
 
@@ -44,7 +44,7 @@ function stepsOf(value: unknown, depth: number): PlanStep[] {
     return each === null || loops === null ? null : each * loops;
   };
   const on = [node['Relation Name'] ?? node['CTE Name'] ?? node['Function Name'], node['Index Name']];
-  const below = Array.isArray(node['Plans']) ? node['Plans'] : [];
+  const below = Array.isArray(node.Plans) ? node.Plans : [];
   const details = detailsOf(node, SAID).filter(({ name, value: said }) => !BLOCKS.test(name) || said !== '0');
   return [
     {

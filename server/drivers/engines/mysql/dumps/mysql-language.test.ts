@@ -185,7 +185,7 @@ CREATE TABLE \`t\` (
 ) /*!50100 TABLESPACE \`innodb_system\` */ ENGINE=InnoDB;
 INSERT INTO \`t\` VALUES ${long};
 ${END}`);
-    assert.equal((await rows('SELECT count(*) AS n FROM t'))[0]?.['n'], 40_000);
+    assert.equal((await rows('SELECT count(*) AS n FROM t'))[0]?.n, 40_000);
     assert.equal((await rows('SHOW TABLES')).length, 1);
     assert.deepEqual(
       notes.map(({ line }) => line),

@@ -46,8 +46,8 @@ function statement(row: RowDataPacket, { kind, name, collation }: About): string
   );
   return `
 SET @saved_cs_client = @@character_set_client, @saved_col_connection = @@collation_connection;
-SET character_set_client = utf8mb4, collation_connection = ${row['collation_connection']};
-SET @saved_sql_mode = @@sql_mode, sql_mode = '${row['sql_mode']}';
+SET character_set_client = utf8mb4, collation_connection = ${row.collation_connection};
+SET @saved_sql_mode = @@sql_mode, sql_mode = '${row.sql_mode}';
 /*!50003 DROP ${kind} IF EXISTS ${quoted(name)} */;
 ${begin}DELIMITER ;;
 ${withoutDefiner(String(create))} ;;

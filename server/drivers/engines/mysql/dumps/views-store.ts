@@ -81,7 +81,7 @@ async function viewOf(
   return {
     name,
     create: withoutDatabase(create, database),
-    collation: String(row?.['collation_connection']),
+    collation: String(row?.collation_connection),
     reason: isFine ? null : looked.message,
   };
 }

@@ -143,7 +143,7 @@ function joined(
   one: Readonly<Record<string, string>>,
   other: Readonly<Record<string, string>>,
 ): Record<string, string> {
-  const paths = [one['LD_LIBRARY_PATH'], other['LD_LIBRARY_PATH']].filter((path) => path !== undefined);
+  const paths = [one.LD_LIBRARY_PATH, other.LD_LIBRARY_PATH].filter((path) => path !== undefined);
   return paths.length === 0 ? { ...one } : { ...one, LD_LIBRARY_PATH: paths.join(':') };
 }
 
