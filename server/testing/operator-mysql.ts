@@ -5,6 +5,7 @@ import { createConnection, type RowDataPacket } from 'mysql2/promise';
 import { nativeHash } from '../drivers/engines/mysql/dialects.ts';
 import { findPrograms } from '../drivers/engines/mysql/mysql-programs.ts';
 import { CERT_FILE, KEY_FILE, type ServerTls } from '../drivers/managed-server/links/server-tls.ts';
+import { patienceMs } from '../platform/host/host-facts.ts';
 import { type OperatorServer, operatorServer } from './operator-server.ts';
 
 const PASSWORD = 'of-the-operator';
@@ -72,7 +73,7 @@ export async function operatorMysql({
       const uri = url(port, 'root', PASSWORD);
       const connection = await createConnection({
         uri,
-        connectTimeout: CONNECT_MS,
+        connectTimeout: patienceMs(CONNECT_MS),
         ...(tls === null ? {} : { ssl: { ca: String(tls.ca) } }),
       });
       connection.on('error', () => {});

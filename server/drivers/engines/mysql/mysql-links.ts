@@ -6,6 +6,7 @@ import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Connection as Driver } from 'mysql2';
 import type { Connection, ConnectionOptions } from 'mysql2/promise';
+import { patienceMs } from '../../../platform/host/host-facts.ts';
 import { holdSocket } from '../../host-process/foreign-files.ts';
 import { endBeyond } from '../../managed-server/links/bounded-answers.ts';
 import { type LinksDeps, patiently } from '../../managed-server/links/server-links.ts';
@@ -16,6 +17,7 @@ import type { Dialect } from './dialects.ts';
 import { SOCKET } from './mysql-server.ts';
 import { administratorPassword, setOurPassword } from './mysql-store.ts';
 
+/** Time to connect, on a host that is not busy. */
 const CONNECT_MS = 10_000;
 const COMING = ['ECONNREFUSED', 'ENOENT'];
 const MAX_KEPT = 2;
@@ -134,7 +136,7 @@ export class MysqlLinks implements SqlLinks {
     return {
       ...who,
       ...this.#where(),
-      connectTimeout: CONNECT_MS,
+      connectTimeout: patienceMs(CONNECT_MS),
       charset: 'utf8mb4_general_ci',
       supportBigNumbers: true,
       dateStrings: true,

@@ -2,6 +2,7 @@
 import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Client, ClientBase, ClientConfig, Pool } from 'pg';
+import { patienceMs } from '../../../platform/host/host-facts.ts';
 import { holdSocket } from '../../host-process/foreign-files.ts';
 import { endBeyond } from '../../managed-server/links/bounded-answers.ts';
 import { type LinksDeps, patiently } from '../../managed-server/links/server-links.ts';
@@ -10,6 +11,7 @@ import type { SqlLinks } from '../../managed-server/sql-server.ts';
 import { scramVerifier } from '../../scram-keys.ts';
 import { setPassword } from './postgresql-store.ts';
 
+/** Maximum connections of Cloudlet: each is a process of the server. */
 const MAX_ADMINS = 4;
 /**
  * Names without a schema resolve to no tenant's object; we may write where tenants may only read;
@@ -18,8 +20,8 @@ const MAX_ADMINS = 4;
 const ADMIN_OPTIONS = '-c search_path=pg_catalog -c default_transaction_read_only=off -c lock_timeout=30s';
 /** On our servers, tenants see all statements except ours, which contain password verifiers. */
 const UNCOUNTED = '-c pg_stat_statements.track=none -c track_activities=off';
+/** Time to connect, on a host that is not busy. */
 const CONNECT_MS = 10_000;
-/** Maximum connections of Cloudlet: each is a process of the server. */
 const IDLE_MS = 10_000;
 
 /** `cannot_connect_now`: the server is recovering after one of its processes crashed. */
@@ -61,7 +63,7 @@ export class PostgresqlLinks implements SqlLinks {
     const { Client } = await loadLibrary();
     const client = await this.#patiently(async () => {
       const made = new Client({
-        connectionTimeoutMillis: CONNECT_MS,
+        connectionTimeoutMillis: patienceMs(CONNECT_MS),
         password: this.passwordOf(config.user),
         ...this.#where(),
         ...config,
