@@ -29,10 +29,11 @@ export const LANDINGS = [
   'bdd1b7d7',
   'bb4841cf',
   'ef9a815f',
+  'b24e4756',
 ] as const;
 
 /** The previous version: its nodes continue beside those of this one, on the newest schema. */
-export const VERSION_BEFORE = 'ef9a815f';
+export const VERSION_BEFORE = 'b24e4756';
 
 /** Why that commit is not in this clone; false: it is. For the `skip` of tests. */
 export function notInHistory(commit: string): string | false {
