@@ -38,6 +38,12 @@ function asked({ session, options }: Invocation): ReturnType<Cloud['listAudit']>
 const codeOf = ({ outcome, code, times }: AuditEntry) =>
   `${code === '' ? outcome : `${outcome}: ${code}`}${times > 1 ? ` (${times} times)` : ''}`;
 
+/** In brackets what is no account; no user name has them. */
+function actorOf({ actor, via }: AuditEntry): string {
+  if (actor === '') return `(${via})`;
+  return via === 'control' || via === 'cloud' ? `(${actor})` : actor;
+}
+
 export const AUDIT_COMMANDS: readonly Command[] = [
   {
     name: 'audit ls',
@@ -49,8 +55,8 @@ export const AUDIT_COMMANDS: readonly Command[] = [
         limit: Math.min(1000, call.options.count('limit', FEW, 1)),
       });
       call.output.table(items, ['AT', 'WHO', 'ACTION', 'TARGET', 'OUTCOME', 'ADDRESS'], (entry) => {
-        const { at, actor, via, action, target, address } = entry;
-        return [at, actor === '' ? via : actor, action, target, codeOf(entry), address];
+        const { at, action, target, address } = entry;
+        return [at, actorOf(entry), action, target, codeOf(entry), address];
       });
     },
   },

@@ -243,6 +243,9 @@ describe('the list', () => {
       );
       await user.fails(4, ['audit', 'ls', '--account', 'all']);
       await user.fails(2, ['audit', 'ls', '--outcome', 'good']);
+      await assert.rejects(makeSetupLink(cloud.dataDir));
+      const refused = await chief.ok(['audit', 'ls', '--account', 'all', '--action', 'adminCreateSetupLink']);
+      assert.match(refused, /\n.* \(operator\) +adminCreateSetupLink /, 'not like an account of that name');
       const lines = await chief.ok(['audit', 'export', '--account', 'all', '--target', 'by-client']);
       assert.deepEqual(
         lines

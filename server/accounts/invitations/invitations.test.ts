@@ -279,6 +279,7 @@ test('a table with one wrong row invites nobody, and says which line', async (t)
     /^csv line 3, username: is also on line 2\ncsv line 4, email: is also on line 2$/,
   );
   assert.match(await wrong(`${good}chief,x@example.org\n`), /^csv line 3, username: is taken$/);
+  assert.match(await wrong(`${good}Cloudlet,x@example.org\n`), /^csv line 3, username: is taken$/);
   assert.match(await wrong('username,plan\nada,gold\n'), /^csv line 2, plan: is unknown: gold$/);
   for (const credits of ['lots', '0x10', '1e3', '-1', '+1', '.5', 'Infinity', '1 000'])
     assert.match(await wrong(`username,credits\nada,${credits}\n`), /^csv line 2, credits: must be a number/);

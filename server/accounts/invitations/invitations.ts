@@ -3,6 +3,7 @@
  * sets. One link invites one person, or a class, up to a number. Only the hash of its token is
  * stored.
  */
+import { ACTORS } from '../../calls/audit.ts';
 import type { Call } from '../../calls/principal.ts';
 import type { Registration as RegistrationPolicy } from '../../config/registrations.ts';
 import type { Answerer, Outbox } from '../../mail/outbox.ts';
@@ -311,8 +312,11 @@ export class Invitations {
     const { username, email, plan = FREE, account_expires_at: end, credits = 0, spend_cap: cap } = wanted;
     const problems: FieldProblem[] = [];
     const note = (field: string, message: string) => problems.push({ field, message });
-    if (username !== undefined && (await store.accountByUsername(foldUsername(username))) !== undefined)
-      note('username', 'is taken');
+    if (username !== undefined) {
+      const folded = foldUsername(username);
+      const isTaken = ACTORS.has(folded) || (await store.accountByUsername(folded)) !== undefined;
+      if (isTaken) note('username', 'is taken');
+    }
     if (email !== undefined) {
       const holder = await store.accountByEmail(foldEmail(email));
       const isHeld = holder !== undefined && !(outbox.isOn && holder.email_verified_at === null);

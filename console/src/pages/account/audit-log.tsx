@@ -33,11 +33,18 @@ function targetOf({ target, account_id: accountId }: AuditEntry, names: Names): 
   return (String(accountId) === target ? names.get(target) : undefined) ?? target;
 }
 
-function Who({ actor, via, credential, address }: AuditEntry) {
-  const name = via === 'control' ? words.operator : actor === '' ? words.nobody : actor;
+/** No user name has a space, so no account looks like the operator or the cloud. */
+function nameOf({ actor, via }: AuditEntry): string {
+  if (via === 'control') return words.operator;
+  if (via === 'cloud') return words.cloud;
+  return actor === '' ? words.nobody : actor;
+}
+
+function Who(entry: AuditEntry) {
+  const { credential, address } = entry;
   return (
     <>
-      {name}
+      {nameOf(entry)}
       <Text className="mono" size="xs" c="dimmed">
         {[address, credential].filter((part) => part !== '').join(' · ')}
       </Text>
