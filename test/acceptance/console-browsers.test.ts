@@ -178,6 +178,16 @@ describe('Firefox', { skip: notInstalled('firefox-esr') }, () => {
     await firefox.evaluate(`document.querySelector('[role=row] a').focus()`);
     await firefox.press('ArrowDown');
     await firefox.holds('the arrow leads on', `document.activeElement.innerText === 'b.txt'`);
+    await firefox.press('x');
+    await firefox.says('1 selected');
+    await firefox.press('Control+ ');
+    await firefox.holds('none is selected', `!document.body.innerText.includes('selected')`);
+    const panel = `document.querySelector('[role=dialog][data-beside]')`;
+    await firefox.press(' ');
+    await firefox.holds('it is shown', `${panel}?.querySelector('h2').innerText === 'b.txt'`);
+    await firefox.press(' ');
+    await firefox.holds('it is shown no longer', `${panel} === null`);
+    await firefox.holds('the row has the focus', `document.activeElement.innerText === 'b.txt'`);
     await firefox.press('F2');
     await focused(firefox, '[role=dialog] input');
     await firefox.type('c');

@@ -74,7 +74,11 @@ test('keys alone choose files, rename one, and delete after a question', { skip 
   await page.keyboard.press('Shift+ArrowDown');
   await page.keyboard.press('Shift+ArrowDown');
   await page.getByText('3 selected').waitFor();
-  await page.keyboard.press('Space');
+  await page.keyboard.press('x');
+  await page.getByText('2 selected').waitFor();
+  await page.keyboard.press('Control+Space');
+  await page.getByText('3 selected').waitFor();
+  await page.keyboard.press('x');
   await page.getByText('2 selected').waitFor();
   await page.keyboard.press('Delete');
   const question = page.getByRole('dialog', { name: 'Delete 2 files?' });
@@ -265,6 +269,13 @@ test('a file is shown beside the list, goes along with the arrows, and over it o
   await focused(page).and(link(page, 'b.txt')).waitFor();
   await page.keyboard.press('Escape');
   await page.getByRole('dialog').waitFor({ state: 'detached' });
+  assert.doesNotMatch(page.url(), /object=/);
+  await page.keyboard.press('Space');
+  await page.getByRole('dialog', { name: 'b.txt' }).getByText('content of b').waitFor();
+  await focused(page).and(link(page, 'b.txt')).waitFor();
+  await page.keyboard.press('Space');
+  await page.getByRole('dialog').waitFor({ state: 'detached' });
+  await focused(page).and(link(page, 'b.txt')).waitFor();
   assert.doesNotMatch(page.url(), /object=/);
   await page.setViewportSize({ width: 390, height: 800 });
   await link(page, 'a.txt').click();

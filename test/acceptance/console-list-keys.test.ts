@@ -38,6 +38,10 @@ async function walk(hands: Hands, cloud: CloudProcess): Promise<void> {
   await isAt('b');
   await hands.press(' ');
   await hands.says('1 machine selected');
+  await hands.press('x');
+  await hands.holds('none is selected', `!document.body.innerText.includes('selected')`);
+  await hands.press('x');
+  await hands.says('1 machine selected');
   await hands.press('Shift+ArrowDown');
   await isAt('c');
   await hands.says('2 machines selected');

@@ -1,4 +1,4 @@
-/** The keys of a list: arrows, Shift, Space, Ctrl+A, F2, Delete, Escape. The browser handles Enter. */
+/** The keys of a list: arrows, Shift, Space, X, Ctrl+A, F2, Delete, Escape. The browser handles Enter. */
 import { type RefObject, useEffect, useRef } from 'react';
 
 export interface ListKeys {
@@ -13,6 +13,8 @@ export interface ListKeys {
   readonly clear: () => boolean;
   /** The focus moved to another row. */
   readonly moved?: (index: number) => void;
+  /** Space shows or hides the row's content. Missing: Space selects, as X does. */
+  readonly preview?: (index: number) => void;
   readonly rename?: ((index: number) => void) | undefined;
   readonly remove?: ((index: number) => void) | undefined;
 }
@@ -37,7 +39,7 @@ export function useListKeys(table: RefObject<HTMLElement | null>, keys: ListKeys
 function pressed(element: HTMLElement, event: KeyboardEvent, keys: ListKeys): boolean {
   const { key, shiftKey, ctrlKey, metaKey } = event;
   const target = event.target as HTMLElement;
-  if (ctrlKey || metaKey) {
+  if ((ctrlKey || metaKey) && key !== ' ') {
     if (key.toLowerCase() !== 'a' || shiftKey || keys.choose === undefined) return false;
     keys.chooseAll();
     return true;
@@ -48,12 +50,19 @@ function pressed(element: HTMLElement, event: KeyboardEvent, keys: ListKeys): bo
   if (way !== 0) return moved(element, { from: index, to: index + way, isRange: shiftKey }, keys);
   if (key === 'Escape') return keys.clear();
   if (index < 0) return false;
-  if (key === ' ' && target.matches('a')) keys.choose?.(index, undefined, shiftKey);
+  if (key === ' ' && !ctrlKey && keys.preview !== undefined && target.matches('a')) keys.preview(index);
+  else if (isToChoose(key, target)) keys.choose?.(index, undefined, shiftKey);
   else if (key === 'F2' && keys.rename !== undefined) keys.rename(index);
   else if (key === 'Delete' && keys.remove !== undefined) keys.remove(index);
   else return false;
   return true;
 }
+
+/** X selects from every part of a row but a text field; Ctrl+Space likewise, where Space previews. */
+const isToChoose = (key: string, target: HTMLElement) =>
+  key === ' '
+    ? target.matches('a')
+    : key.toLowerCase() === 'x' && !target.matches('input:not([type=checkbox])');
 
 interface Move {
   readonly from: number;

@@ -41,7 +41,8 @@ export const shell = {
         entries: [
           { does: 'Previous or next', press: ['↑', '↓'] },
           { does: 'Open', press: ['Enter'] },
-          { does: 'Select', press: ['Space'] },
+          { does: 'Select', press: ['X'] },
+          { does: 'Preview a file, or close it; select elsewhere', press: ['Space'] },
           { does: 'Select a range', press: ['Shift', '↓'] },
           { does: 'Select all', press: ['Ctrl', 'A'] },
           { does: 'Rename', press: ['F2'] },

@@ -48,7 +48,15 @@ export function FileTable(props: FileTableProps) {
       replace: true,
     });
   };
-  useKeys(table, { entries, selection, show, act: areDeleted ? undefined : act });
+  const preview = ({ object }: BucketEntry) => {
+    if (object === null) return;
+    void navigate({
+      search: ({ object: opened, ...view }) => (opened === object.id ? view : { ...view, object: object.id }),
+      resetScroll: false,
+      replace: search.object !== undefined,
+    });
+  };
+  useKeys(table, { entries, selection, show, preview, act: areDeleted ? undefined : act });
   return (
     <>
       <ChosenBar bucket={bucket} areDeleted={areDeleted} chosen={chosen} actions={actions} onDone={clear} />
@@ -93,13 +101,15 @@ interface KeyTargets {
   readonly entries: readonly BucketEntry[];
   readonly selection: Selection;
   readonly show: (entry: BucketEntry) => void;
+  /** Opens the details, or closes them if they are open. */
+  readonly preview: (entry: BucketEntry) => void;
   /** Absent: no keyboard actions. */
   readonly act: FileActions['act'] | undefined;
 }
 
 function useKeys(
   table: RefObject<HTMLDivElement | null>,
-  { entries, selection, show, act }: KeyTargets,
+  { entries, selection, show, preview, act }: KeyTargets,
 ): void {
   const { chosen, choose, chooseAll, clear } = selection;
   const at = (index: number) => entries.slice(index, index + 1);
@@ -114,6 +124,7 @@ function useKeys(
       return chosen.size > 0;
     },
     moved: (index) => at(index).forEach(show),
+    preview: (index) => at(index).forEach(preview),
     rename: (index) => act?.('rename', at(index)),
     remove: (index) => act?.('delete', chosen.size > 0 ? [...chosen.values()] : at(index), true),
   });
