@@ -26,6 +26,10 @@ export class MailServer {
   readonly received: ReceivedMail[] = [];
   /** Called with each recipient: a message refuses it permanently. */
   refuse: (address: string) => string | undefined = () => undefined;
+  /** Called with each recipient: true never answers. */
+  hangs: (address: string) => boolean = () => false;
+  /** Recipients without an answer. */
+  hanging = 0;
   /** Time until it accepts a recipient. */
   delayMs = 0;
   #server: SMTPServer | undefined;
@@ -81,6 +85,7 @@ export class MailServer {
         done(isRight ? null : new Error('no such user'), isRight ? { user: auth.username } : undefined);
       },
       onRcptTo: ({ address }, _session, done) => {
+        if (this.hangs(address)) return void this.hanging++;
         const said = this.refuse(address);
         if (said === undefined) return void setTimeout(done, this.delayMs);
         done(Object.assign(new Error(said), { responseCode: 550 }));
@@ -114,12 +119,15 @@ export class MailServer {
   }
 }
 
-/** A server that only sends the given text on each connection. */
-export async function rudeServer(serve: (socket: Socket) => void): Promise<{
+export interface RudeServer {
   readonly url: string;
+  readonly port: number;
   readonly connections: () => number;
   readonly close: () => Promise<void>;
-}> {
+}
+
+/** A server that only does this with each connection. `port`: default: a free one. */
+export async function rudeServer(serve: (socket: Socket) => void, port = 0): Promise<RudeServer> {
   const sockets = new Set<Socket>();
   let count = 0;
   const server: Server = createServer((socket) => {
@@ -128,15 +136,15 @@ export async function rudeServer(serve: (socket: Socket) => void): Promise<{
     socket.on('error', () => {}).on('close', () => sockets.delete(socket));
     serve(socket);
   });
-  server.listen(0, '127.0.0.1');
+  server.listen(port, '127.0.0.1');
   await once(server, 'listening');
   const close = async () => {
     for (const socket of sockets) socket.destroy();
     server.close();
     await once(server, 'close');
   };
-  const { port } = server.address() as AddressInfo;
-  return { url: `smtp://127.0.0.1:${port}`, connections: () => count, close };
+  const address = server.address() as AddressInfo;
+  return { url: `smtp://127.0.0.1:${address.port}`, port: address.port, connections: () => count, close };
 }
 
 function read(from: string, to: readonly string[], raw: string): ReceivedMail {
