@@ -196,7 +196,7 @@ test('who asks by an address gets what is found for it, and nobody more than the
   const ask = { kind: 'reset', lifeMs: HOUR_MS, most: 3, withinMs: HOUR_MS };
   for (let i = 0; i < 5; i++) {
     for (const recipient of ['ada@example.org', 'nobody@example.org'])
-      await fixture.metadata.commit([mail.outbox.ask({ ...ask, recipient })]);
+      await fixture.metadata.commit(mail.outbox.ask({ ...ask, recipient }));
   }
   await run(mail);
   assert.deepEqual(
@@ -204,7 +204,7 @@ test('who asks by an address gets what is found for it, and nobody more than the
     Array(3).fill('ada@example.org'),
   );
   fixture.clock.advance(HOUR_MS + 1);
-  await fixture.metadata.commit([mail.outbox.ask({ ...ask, recipient: 'ada@example.org' })]);
+  await fixture.metadata.commit(mail.outbox.ask({ ...ask, recipient: 'ada@example.org' }));
   await mail.queue.whenIdle();
   assert.equal(server.received.length, 4);
   await mail.queue.close();
@@ -220,7 +220,7 @@ test('a request that cannot be answered holds up no other, and is answered later
   const ask = { kind: 'link', lifeMs: HOUR_MS, most: 3, withinMs: HOUR_MS };
   const people = [...Array.from({ length: 25 }, (_, i) => `broken-${i}`), 'ada'];
   for (const name of people)
-    await fixture.metadata.commit([mail.outbox.ask({ ...ask, recipient: `${name}@example.org` })]);
+    await fixture.metadata.commit(mail.outbox.ask({ ...ask, recipient: `${name}@example.org` }));
   await run(mail);
   const reached = () => server.received.flatMap(({ to }) => to);
   assert.deepEqual(reached(), ['ada@example.org']);

@@ -1,4 +1,5 @@
 /** SQL of pending mails, and of the results of sent ones. */
+import { turnOfAll } from '../metadata/change.ts';
 import type { Awaitable, Reads, Statement } from '../metadata/metadata.ts';
 import type { DueRow } from '../resources/serving-order.ts';
 
@@ -59,12 +60,15 @@ export class MailStore {
     };
   }
 
-  /** Refused if `most` of its kind went to the address since `since`, or `mostOfAccount` for the account. */
+  /**
+   * Refused if `most` of its kind went to the address since `since`, or `mostOfAccount` for the account. An
+   * address has no row, so all such commits wait for each other.
+   */
   insertUpTo(
     row: NewMailRow,
     { most, mostOfAccount, since }: { most: number; mostOfAccount: number; since: number },
-  ): Statement {
-    return {
+  ): Statement[] {
+    const insert = {
       sql: `${INSERT} SELECT ?, ?, ?, ?, ?, ?, 'pending', ?, ?, ?
         WHERE (SELECT count(*) FROM mails WHERE kind = ? AND recipient = ? AND created_at > ?) < ?
           AND (SELECT count(*) FROM mails WHERE kind = ? AND account_id = ? AND created_at > ?) < ?`,
@@ -76,6 +80,7 @@ export class MailStore {
       ],
       expectChanges: 1,
     };
+    return [turnOfAll(), insert];
   }
 
   /**
@@ -94,9 +99,15 @@ export class MailStore {
     };
   }
 
-  /** A mail requested by an address, unless it was requested `most` times since `since`. */
-  insertAsked(row: Omit<NewMailRow, 'sealed' | 'topic'>, limit: { most: number; since: number }): Statement {
-    return {
+  /**
+   * A mail requested by an address, unless it was requested `most` times since `since`. All such commits wait
+   * for each other.
+   */
+  insertAsked(
+    row: Omit<NewMailRow, 'sealed' | 'topic'>,
+    limit: { most: number; since: number },
+  ): Statement[] {
+    const insert = {
       sql: `${INSERT} SELECT ?, ?, ?, '', ?, NULL, 'asked', NULL, ?, ?
         WHERE (SELECT count(*) FROM mails WHERE kind = ? AND recipient = ? AND created_at > ?) < ?`,
       params: [
@@ -104,6 +115,7 @@ export class MailStore {
         ...[row.kind, row.recipient, limit.since, limit.most],
       ],
     };
+    return [turnOfAll(), insert];
   }
 
   /** Oldest first. */

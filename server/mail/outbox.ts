@@ -95,7 +95,7 @@ export class Outbox {
   }
 
   /** The same, up to a limit: beyond, the commit is refused. */
-  mailUpTo(mail: NewMail, { withinMs, ...limit }: MailLimit): Statement {
+  mailUpTo(mail: NewMail, { withinMs, ...limit }: MailLimit): Statement[] {
     const { mailStore, clock } = this.#deps;
     return mailStore.insertUpTo(this.#rowOf(mail), { ...limit, since: clock.now() - withinMs });
   }
@@ -123,12 +123,18 @@ export class Outbox {
   }
 
   /**
-   * Records that someone requested a mail by this address. The statement is the same for every
+   * Records that someone requested a mail by this address. The statements are the same for every
    * address, so that neither the response nor its time reveals whether an account has it; the
    * handler of `kind` determines that later. Do not wake the queue: its work for the address would
    * slow this very response down. Beyond `most` within `withinMs` it does nothing.
    */
-  ask(asked: { kind: string; recipient: string; lifeMs: number; most: number; withinMs: number }): Statement {
+  ask(asked: {
+    kind: string;
+    recipient: string;
+    lifeMs: number;
+    most: number;
+    withinMs: number;
+  }): Statement[] {
     const { mailStore, clock } = this.#deps;
     const { kind, recipient, lifeMs, most, withinMs } = asked;
     const at = clock.now();

@@ -289,6 +289,11 @@ export function turnAt(table: keyof typeof TURN_KEYS, key: number | string): Sta
   return { sql: `UPDATE ${table} SET ${column} = ${column} WHERE ${column} = ?`, params: [key] };
 }
 
+/** Like turnAt(), for what has no row in common: commits of all accounts wait for each other. */
+export function turnOfAll(): Statement {
+  return { sql: 'UPDATE accounts SET id = id WHERE id = (SELECT min(id) FROM accounts)', params: [] };
+}
+
 /** Refuses if the row does not exist. */
 export function increment({ table, id, add }: Counter): Increment {
   const columns = Object.keys(add);

@@ -1,4 +1,5 @@
 /** SQL of webhooks. */
+import { turnOfAll } from '../metadata/change.ts';
 import type { Awaitable, Reads, Statement } from '../metadata/metadata.ts';
 
 /** Times are ms since 1970. */
@@ -91,15 +92,11 @@ export class WebhookStore {
 
   /**
    * Refuses if as many other accounts already receive all audit entries. The first statement makes commits of
-   * different administrators wait for each other, see turnAt().
+   * different administrators wait for each other, see turnOfAll().
    */
   expectRoomToHearAll(accountId: number, most: number): Statement[] {
     return [
-      {
-        sql: `UPDATE accounts SET id = id
-          WHERE id = (SELECT min(id) FROM accounts WHERE is_admin = 1 AND closed_at IS NULL)`,
-        params: [],
-      },
+      turnOfAll(),
       {
         sql: `UPDATE accounts SET id = id WHERE id = ? AND (SELECT count(DISTINCT account_id) FROM webhooks
                 WHERE hears_audit = 2 AND account_id <> ?) < ?`,

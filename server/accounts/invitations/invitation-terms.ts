@@ -46,15 +46,20 @@ export function tried(problems: FieldProblem[], work: () => unknown): void {
   }
 }
 
-export function saying(problems: readonly FieldProblem[]): string {
-  return problems.map(({ field, message }) => `${field}: ${message}`).join('; ');
+/** Throws `invalid_request` if there are problems. */
+export function assertNone(problems: readonly FieldProblem[]): void {
+  if (problems.length === 0) return;
+  const detail = problems.map(({ field, message }) => `${field}: ${message}`).join('; ');
+  throw new AppError('invalid_request', detail, { fields: problems });
 }
 
 export function invitationNotFound(): AppError {
   return new AppError('invitation_not_found', 'There is no such invitation');
 }
 
-export function cannotRenew({ revoked_at: revokedAt }: InvitationRow): AppError {
+/** `retry`: it is neither used up nor revoked, so that others have been invited meanwhile. */
+export function cannotRenew({ uses, max_uses: most, revoked_at: revokedAt }: InvitationRow) {
+  if (uses < most && revokedAt === null) return 'retry';
   const what = revokedAt === null ? 'is used up' : 'was revoked';
   return new AppError('write_conflict', `This invitation ${what}`, { hint: 'Create a new invitation' });
 }

@@ -30,6 +30,33 @@ export const BY_DOMAIN = 'the domain of the address';
 const COLUMNS = `id, host, label, username, email, plan, credits_micro, spend_cap_micro, account_expires_at,
   max_uses, uses, created_at, expires_at, revoked_at, created_by, is_mailed`;
 const INVITATION = `SELECT ${COLUMNS} FROM invitations`;
+/** Open invitations of certain people, but those that people asked for themselves. */
+const OF_PEOPLE = `uses < max_uses AND revoked_at IS NULL AND expires_at > ?
+  AND (account_expires_at IS NULL OR account_expires_at > ?) AND created_by <> ?
+  AND (username IS NOT NULL OR email IS NOT NULL)`;
+
+/** Someone with an open invitation. */
+type InvitedRow = Pick<InvitationRow, 'id' | 'username' | 'email'>;
+
+/** All invited people at a time. */
+export interface Seen {
+  readonly at: number;
+  readonly rows: readonly InvitedRow[];
+}
+
+/** A condition, and its parameters. */
+type Condition = Pick<Statement, 'sql' | 'params'>;
+
+const ANYBODY: Condition = { sql: '1 = 1', params: [] };
+
+/** Nobody else was invited or got another address since, apart from invitation `ownId`. */
+function expectSame({ at, rows }: Seen, ownId: string): Condition {
+  return {
+    sql: `NOT EXISTS (SELECT 1 FROM invitations WHERE ${OF_PEOPLE} AND id <> ?
+      AND id || ' ' || coalesce(email, '') NOT IN (SELECT value FROM json_each(?)))`,
+    params: [at, at, BY_DOMAIN, ownId, JSON.stringify(rows.map(({ id, email }) => `${id} ${email ?? ''}`))],
+  };
+}
 
 export class InvitationStore {
   readonly #reads: Reads;
@@ -51,21 +78,17 @@ export class InvitationStore {
   }
 
   /** Names and addresses in open invitations, but those that people asked for themselves. */
-  invited(now: number): Awaitable<Pick<InvitationRow, 'id' | 'username' | 'email'>[]> {
-    return this.#reads.all(
-      `SELECT id, username, email FROM invitations WHERE uses < max_uses AND revoked_at IS NULL AND expires_at > ?
-       AND (account_expires_at IS NULL OR account_expires_at > ?) AND created_by <> ?
-       AND (username IS NOT NULL OR email IS NOT NULL)`,
-      now,
-      now,
-      BY_DOMAIN,
-    );
+  async seen(at: number): Promise<Seen> {
+    const sql = `SELECT id, username, email FROM invitations WHERE ${OF_PEOPLE}`;
+    return { at, rows: await this.#reads.all<InvitedRow>(sql, at, at, BY_DOMAIN) };
   }
 
-  insert(row: InvitationRow, tokenHash: string): Statement {
+  /** `seen`: refused if others have been invited since, at any node. */
+  insert(row: InvitationRow, tokenHash: string, seen?: Seen): Statement {
+    const { sql, params } = seen === undefined ? ANYBODY : expectSame(seen, row.id);
     return {
       sql: `INSERT INTO invitations (${COLUMNS}, token_hash)
-        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+        SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? WHERE ${sql}`,
       params: [
         ...[row.id, row.host, row.label, row.username, row.email, row.plan, row.credits_micro],
         ...[
@@ -78,19 +101,25 @@ export class InvitationStore {
           row.revoked_at,
         ],
         ...[row.created_by, row.is_mailed, tokenHash],
+        ...params,
       ],
+      expectChanges: 1,
     };
   }
 
   /**
    * Replaces the link, for the same account or accounts. Refused if no use is left, or the invitation was
-   * revoked.
+   * revoked, or if others have been invited since `seen`.
    */
-  renew(row: InvitationRow, tokenHash: string): Statement {
+  renew(row: InvitationRow, tokenHash: string, seen: Seen): Statement {
+    const same = expectSame(seen, row.id);
     return {
       sql: `UPDATE invitations SET token_hash = ?, host = ?, label = ?, email = ?, expires_at = ?, is_mailed = ?
-        WHERE id = ? AND uses < max_uses AND revoked_at IS NULL`,
-      params: [tokenHash, row.host, row.label, row.email, row.expires_at, row.is_mailed, row.id],
+        WHERE id = ? AND uses < max_uses AND revoked_at IS NULL AND ${same.sql}`,
+      params: [
+        ...[tokenHash, row.host, row.label, row.email, row.expires_at, row.is_mailed, row.id],
+        ...same.params,
+      ],
       expectChanges: 1,
     };
   }

@@ -7,10 +7,10 @@ import { ACTORS } from '../../calls/audit.ts';
 import type { Call } from '../../calls/principal.ts';
 import type { Registration as RegistrationPolicy } from '../../config/registrations.ts';
 import type { Answerer, Outbox } from '../../mail/outbox.ts';
-import type { Change, Changes, Recorder } from '../../metadata/change.ts';
+import { type Change, type Changes, type Recorder, turnOfAll } from '../../metadata/change.ts';
 import { type Clock, formatTime, formatTimeOrNull } from '../../platform/clock.ts';
 import { KeyedMutex } from '../../platform/concurrency.ts';
-import { AppError, type FieldProblem, invalidField } from '../../platform/errors.ts';
+import { type FieldProblem, invalidField } from '../../platform/errors.ts';
 import { newId, randomSecret } from '../../platform/ids.ts';
 import { registrationClosed } from '../account-errors.ts';
 import { assertAccountFields, foldEmail, foldUsername } from '../account-fields.ts';
@@ -32,6 +32,7 @@ import {
 } from './invitation-schema.ts';
 import { atLine, readInvitationTable, refusal, wantedOf } from './invitation-table.ts';
 import {
+  assertNone,
   cannotRenew,
   capMicroOf,
   endOf,
@@ -40,11 +41,10 @@ import {
   type Making,
   microOf,
   planGone,
-  saying,
   tried,
 } from './invitation-terms.ts';
 import { describe, stateOf } from './invitation-view.ts';
-import { BY_DOMAIN, type InvitationRow, type InvitationStore } from './invitations-store.ts';
+import { BY_DOMAIN, type InvitationRow, type InvitationStore, type Seen } from './invitations-store.ts';
 import { invitedOf } from './invited-people.ts';
 
 export interface InvitationsDeps {
@@ -96,20 +96,19 @@ export class Invitations {
   /** Throws `registration_closed`, `invalid_request`, `username_taken`, `email_taken`, `plan_not_found`. */
   async create(call: Call, body: InvitationBody): Promise<CreatedInvitation> {
     this.#assertNotClosed();
-    const { changes } = this.#deps;
+    const { invitationStore, changes, clock } = this.#deps;
     const { username, email, max_uses: uses = 1, mail: isMailed = false } = body;
     this.#assertMay(isMailed, [body]);
     if (uses > 1 && (username !== undefined || email !== undefined))
       throw invalidField('max_uses', 'must be 1 for an invitation with a user name or an e-mail address');
     assertAccountFields({ username, email });
     return this.#turns.run('', async () => {
-      const invited = await this.#invited();
-      const problems = [...(await this.#problemsOf(body)), ...invited(body)];
-      if (problems[0] !== undefined)
-        throw new AppError('invalid_request', saying(problems), { fields: problems });
       const making = this.#making(call, { isMailed, lifeSeconds: body.expires_in });
-      return changes.run(call, (change) => {
-        const [made] = this.#add(change, [body], making);
+      return changes.run(call, async (change) => {
+        const seen = await invitationStore.seen(clock.now());
+        const problems = [...(await this.#problemsOf(body)), ...invitedOf(seen.rows)(body)];
+        assertNone(problems);
+        const [made] = this.#add(change, [body], { ...making, seen });
         return made as CreatedInvitation;
       });
     });
@@ -123,19 +122,23 @@ export class Invitations {
     this.#assertNotClosed();
     const { csv, expires_in: lifeSeconds, mail: isMailed = false, ...terms } = body;
     const rows = readInvitationTable(csv).map((row) => ({ ...row, wanted: { ...terms, ...wantedOf(row) } }));
-    if (isMailed) this.#deps.outbox.assertOn();
+    const { invitationStore, changes, clock, outbox } = this.#deps;
+    if (isMailed) outbox.assertOn();
     return this.#turns.run('', async () => {
-      const invited = await this.#invited();
-      const problems: FieldProblem[] = [];
-      for (const { line, wanted } of rows) {
-        if (isMailed && wanted.email === undefined) problems.push(atLine(line, 'email', NEEDED));
-        for (const { field, message } of [...(await this.#problemsOf(wanted)), ...invited(wanted)])
-          problems.push(atLine(line, field, message));
-      }
-      if (problems.length > 0) throw refusal(problems);
-      const wanted = rows.map((row) => row.wanted);
       const making = this.#making(call, { isMailed, lifeSeconds });
-      return this.#deps.changes.run(call, (change) => ({ invitations: this.#add(change, wanted, making) }));
+      return changes.run(call, async (change) => {
+        const seen = await invitationStore.seen(clock.now());
+        const invited = invitedOf(seen.rows);
+        const problems: FieldProblem[] = [];
+        for (const { line, wanted } of rows) {
+          if (isMailed && wanted.email === undefined) problems.push(atLine(line, 'email', NEEDED));
+          for (const { field, message } of [...(await this.#problemsOf(wanted)), ...invited(wanted)])
+            problems.push(atLine(line, field, message));
+        }
+        if (problems.length > 0) throw refusal(problems);
+        const wanted = rows.map((row) => row.wanted);
+        return { invitations: this.#add(change, wanted, { ...making, seen }) };
+      });
     });
   }
 
@@ -154,7 +157,7 @@ export class Invitations {
       throw invalidField('email', `must be an address of ${domains.join(' or ')}`);
     const asked = { kind: JOINING, recipient, lifeMs: HOUR_MS, most: MOST_AN_HOUR, withinMs: HOUR_MS };
     return changes.run(recorder, (change) => {
-      change.add(outbox.ask(asked));
+      change.addAll(outbox.ask(asked));
       return {};
     });
   }
@@ -202,7 +205,7 @@ export class Invitations {
    */
   async renew(call: Call, id: string, body: RenewalBody): Promise<CreatedInvitation> {
     this.#assertNotClosed();
-    const { invitationStore, changes } = this.#deps;
+    const { invitationStore, changes, clock } = this.#deps;
     const { email, mail: isMailed = false, expires_in: lifeSeconds } = body;
     const known = await invitationStore.find(id);
     if (known === undefined) throw invitationNotFound();
@@ -211,20 +214,22 @@ export class Invitations {
     this.#assertMay(isMailed, [{ email: email ?? known.email ?? undefined }]);
     assertAccountFields({ email });
     return this.#turns.run('', async () => {
-      const problems = email === undefined ? [] : await this.#problemsOf({ email, plan: known.plan });
-      // Another may have been invited since it expired.
-      const people = { username: known.username ?? undefined, email: email ?? known.email ?? undefined };
-      problems.push(...(await this.#invited(id))(people));
-      if (problems[0] !== undefined)
-        throw new AppError('invalid_request', saying(problems), { fields: problems });
       const making = this.#making(call, { isMailed, lifeSeconds });
       return changes.run(call, async (change) => {
+        const seen = await invitationStore.seen(clock.now());
         const row = await invitationStore.find(id);
         if (row === undefined) throw invitationNotFound();
+        const problems = email === undefined ? [] : await this.#problemsOf({ email, plan: row.plan });
+        // Another may have been invited since it expired.
+        const people = { username: row.username ?? undefined, email: email ?? row.email ?? undefined };
+        problems.push(...invitedOf(seen.rows.filter((other) => other.id !== id))(people));
+        assertNone(problems);
         const { label = row.label } = body;
         const { token, ...link } = this.#link(making);
         const renewed = { ...row, label, email: email ?? row.email, ...link };
-        change.expect(invitationStore.renew(renewed, hashSecret(token)), () => cannotRenew(row));
+        change.add(turnOfAll());
+        const renewal = invitationStore.renew(renewed, hashSecret(token), seen);
+        change.expect(renewal, async () => cannotRenew((await invitationStore.find(id)) ?? row));
         return this.#handOver(change, renewed, { ...making, token });
       });
     });
@@ -282,13 +287,6 @@ export class Invitations {
     // Only the holder of the mailbox has the link.
     const isConfirmed = row.is_mailed === 1 && row.email !== null;
     return accounts.createRegistered(recorder, fields, { isAdmin: false, precede, invited, isConfirmed });
-  }
-
-  /** Problems of a name or address in an open invitation other than `ownId`. */
-  async #invited(ownId?: string): Promise<ReturnType<typeof invitedOf>> {
-    const { invitationStore, clock } = this.#deps;
-    const rows = await invitationStore.invited(clock.now());
-    return invitedOf(rows.filter(({ id }) => id !== ownId));
   }
 
   #assertNotClosed(): void {
@@ -350,9 +348,15 @@ export class Invitations {
     };
   }
 
-  #add(change: Change, wanted: readonly Wanted[], making: Making): CreatedInvitation[] {
+  #add(
+    change: Change,
+    wanted: readonly Wanted[],
+    { seen, ...making }: Making & { readonly seen: Seen },
+  ): CreatedInvitation[] {
+    change.add(turnOfAll());
     return wanted.map((one, place) => {
-      const { row, token } = this.#addOne(change, one, { ...making, place });
+      // The rows of this change are not among those seen before.
+      const { row, token } = this.#addOne(change, one, { ...making, place, ...(place === 0 && { seen }) });
       return this.#handOver(change, row, { ...making, token });
     });
   }
@@ -381,9 +385,9 @@ export class Invitations {
     return { token, host, expires_at, is_mailed: isMailed ? 1 : 0 };
   }
 
-  #addOne(change: Change, one: Wanted, making: Making & { readonly place: number }) {
+  #addOne(change: Change, one: Wanted, making: Making & { readonly place: number; readonly seen?: Seen }) {
     const { invitationStore, clock } = this.#deps;
-    const { by, place } = making;
+    const { by, place, seen } = making;
     const now = clock.now();
     const { token, ...link } = this.#link(making);
     const row: InvitationRow = {
@@ -403,7 +407,7 @@ export class Invitations {
       revoked_at: null,
       created_by: by,
     };
-    change.add(invitationStore.insert(row, hashSecret(token)));
+    change.add(invitationStore.insert(row, hashSecret(token), seen), 'retry');
     return { row, token };
   }
 }

@@ -61,7 +61,7 @@ export class MailedLinks {
     outbox.assertOn();
     const asked = { kind: RESET, recipient: foldEmail(email), lifeMs: HOUR_MS, most: MOST_AN_HOUR };
     return changes.run(recorder, (change) => {
-      change.add(outbox.ask({ ...asked, withinMs: HOUR_MS }));
+      change.addAll(outbox.ask({ ...asked, withinMs: HOUR_MS }));
       return {};
     });
   }
@@ -136,7 +136,7 @@ export class MailedLinks {
     const text = confirmationMail({ username, host, url: `${url}/confirm-email#token=${token}` });
     const mail = { ...text, ...whose, lifeMs: CONFIRMATION_LIFE_MS };
     // Each of many requests at once has counted too few: the commit decides, and the next try counts all.
-    change.add(outbox.mailUpTo(mail, CONFIRMATIONS), 'retry');
+    change.addAll(outbox.mailUpTo(mail, CONFIRMATIONS), 'retry');
     change.after(() => outbox.wake());
     return true;
   }

@@ -4,6 +4,7 @@ import { after, before, describe, test } from 'node:test';
 import { EmailLinkStore } from '../../accounts/links/links-store.ts';
 import { SshKeyStore } from '../../compute/ssh-keys/ssh-key-store.ts';
 import { SshKeys } from '../../compute/ssh-keys/ssh-keys.ts';
+import { MailStore } from '../../mail/mails-store.ts';
 import { CommitRejected, type Statement } from '../../metadata/metadata.ts';
 import { Alarms } from '../../platform/alarms.ts';
 import { systemClock } from '../../platform/clock.ts';
@@ -54,7 +55,7 @@ describe('limits at two nodes', { skip: noPostgresql }, () => {
         throw error;
       },
     );
-  const count = async (sql: string, param: number) =>
+  const count = async (sql: string, param: number | string) =>
     Number((await nodes[0].metadata.get<{ count: number }>(sql, param))?.count);
 
   const newWebhook = (accountId: number, hears_audit: number) => ({
@@ -124,6 +125,35 @@ describe('limits at two nodes', { skip: noPostgresql }, () => {
       };
       await Promise.all(owners.map(({ accountId }, i) => add(accountId, i)));
       assert.equal(await count(hearing, 0), 1);
+    }
+  });
+
+  test('mails of a kind to an address, and for an account', async () => {
+    const byAddress = 'SELECT count(*) AS count FROM mails WHERE recipient = ?';
+    for (let round = 0; round < ROUNDS; round++) {
+      const { accountId } = await newAccount();
+      const mail = ({ clock }: AccountFixture, kind: string, recipient: string) => {
+        const row = { mailId: newId('mail', clock), accountId, kind, topic: '', recipient };
+        return { ...row, sealed: Buffer.from('sealed'), at: 2, expiresAt: 1e13 };
+      };
+      const storeOf = ({ metadata }: AccountFixture) => new MailStore({ reads: metadata });
+      const most = { most: MOST, mostOfAccount: MOST, since: 1 };
+      const ways: ((node: AccountFixture, i: number) => Statement | readonly Statement[])[] = [
+        (node) => storeOf(node).insertAsked(mail(node, 'asked', `asked-${round}`), most),
+        (node) => storeOf(node).insertUpTo(mail(node, 'sent', `sent-${round}`), most),
+        (node, i) => storeOf(node).insertUpTo(mail(node, 'other', `of-account-${round}-${i}`), most),
+      ];
+      for (const way of ways) {
+        const add = (i: number) => {
+          const node = nodes[i % 2] as AccountFixture;
+          return store(node, [way(node, i)].flat());
+        };
+        await Promise.all(Array.from({ length: MOST + 6 }, (_, i) => add(i)));
+      }
+      const counts = [];
+      for (const recipient of ['asked', 'sent']) counts.push(await count(byAddress, `${recipient}-${round}`));
+      const ofAccount = "SELECT count(*) AS count FROM mails WHERE kind = 'other' AND account_id = ?";
+      assert.deepEqual([...counts, await count(ofAccount, accountId)], [MOST, MOST, MOST]);
     }
   });
 
