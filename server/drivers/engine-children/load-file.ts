@@ -170,12 +170,13 @@ function examiningError(error: unknown): unknown {
   return new LoadFailed('the process that checked the file ended: the file may need more memory than it has');
 }
 
-/** Checks the child's answer, and records omitted statements; files have no lines. Throws LoadFailed. */
+/** Checks the child's answer, and records omitted statements. Throws LoadFailed. */
 function assertUsable(head: Readonly<Record<string, unknown>>, leftOut: LeftOut | undefined): void {
   if (head.fault !== null) throw new LoadFailed(String(head.fault));
   if (!Array.isArray(head.leftOut)) return;
-  for (const { text, reason } of head.leftOut) {
-    leftOut?.add({ line: null, text: String(text), reason: String(reason) });
+  for (const { line, text, reason } of head.leftOut) {
+    const at = typeof line === 'number' ? line : null;
+    leftOut?.add({ line: at, text: String(text), reason: String(reason) });
   }
 }
 

@@ -3,7 +3,8 @@ import { rmSync } from 'node:fs';
 import { backup, DatabaseSync } from 'node:sqlite';
 import { DiskFull, hostSpace, isFull } from '../../../../libs/sqlite/index.ts';
 import type { Handler } from '../../engine-children/child-call.ts';
-import { type LeftOutText, makeOfText, RefusedText } from './sql-text.ts';
+import type { LeftOutText } from './dumps/loaded-statements.ts';
+import { makeOfText, RefusedText } from './dumps/sql-text.ts';
 import type { TenantConnections } from './tenant-connections.ts';
 import { numberOf, openTenantFile } from './tenant-file.ts';
 

@@ -4,7 +4,7 @@ import { programFile } from '../../../platform/program-files.ts';
 import { ChildEngine, type ChildEngineOptions } from '../../engine-children/child-engine.ts';
 import type { ChildEngineKind } from '../../engine-children/child-kind.ts';
 import { FILE } from '../../engine-children/children.ts';
-import { isDataOnly } from './data-only.ts';
+import { isDataOnly } from './dumps/data-only.ts';
 
 export interface SqliteEngineOptions extends ChildEngineOptions {
   /** Address of the data origin, `http://host:port`. */

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { after, describe, test } from 'node:test';
+import { readSql } from '../../../../libs/hrana/index.ts';
 import { isBusy, isFull, sqliteErrorName } from '../../../../libs/sqlite/index.ts';
 import { numberOf, openTenantFile, setSizeLimit } from './tenant-file.ts';
 
@@ -217,4 +218,59 @@ test('a lock that is taken fails at once, by its name', () => {
 test('a file that is gone is not made anew', () => {
   assert.throws(() => open({}, join(folder, 'gone.sqlite')));
   assert.ok(!readdirSync(folder).includes('gone.sqlite'));
+});
+
+const DUMP = `PRAGMA foreign_keys=OFF;
+BEGIN TRANSACTION;
+CREATE TABLE a(id INTEGER PRIMARY KEY AUTOINCREMENT, b TEXT, c AS (length(b)) STORED);
+INSERT INTO a VALUES(7,replace('one\\ntwo','\\n',char(10)));
+PRAGMA writable_schema=ON;
+INSERT INTO sqlite_schema(type,name,tbl_name,rootpage,sql)VALUES('table','f','f',0,'CREATE VIRTUAL TABLE f USING fts5(t, tokenize=''porter'')');
+CREATE TABLE IF NOT EXISTS 'f_data'(id INTEGER PRIMARY KEY, block BLOB);
+INSERT INTO f_data VALUES(1,X'0101');
+INSERT INTO f_data VALUES(10,X'000000000101010001010101');
+INSERT INTO f_data VALUES(137438953473,X'0000000d0530776f726401020204');
+CREATE TABLE IF NOT EXISTS 'f_idx'(segid, term, pgno, PRIMARY KEY(segid, term)) WITHOUT ROWID;
+INSERT INTO f_idx VALUES(1,X'',2);
+CREATE TABLE IF NOT EXISTS 'f_content'(id INTEGER PRIMARY KEY, c0);
+INSERT INTO f_content VALUES(1,'words');
+CREATE TABLE IF NOT EXISTS 'f_docsize'(id INTEGER PRIMARY KEY, sz BLOB);
+INSERT INTO f_docsize VALUES(1,X'01');
+CREATE TABLE IF NOT EXISTS 'f_config'(k PRIMARY KEY, v) WITHOUT ROWID;
+INSERT INTO f_config VALUES('version',4);
+DELETE FROM sqlite_sequence;
+INSERT INTO sqlite_sequence VALUES('a',7);
+CREATE TRIGGER g AFTER INSERT ON a BEGIN INSERT INTO f VALUES(new.b); END;
+PRAGMA writable_schema=OFF;
+COMMIT;
+`;
+
+test('a dump with a virtual table is run line by line in a session, and the schema stays protected', () => {
+  const database = open();
+  const run = (sql: string) => {
+    for (const { text } of readSql(sql)) database.prepare(text).run();
+  };
+  run(DUMP);
+  run("INSERT INTO a(b) VALUES('word')");
+  const found = database.prepare("SELECT rowid, t FROM f WHERE f MATCH 'word' ORDER BY 1").all();
+  assert.deepEqual(
+    found.map(({ rowid, t }) => [rowid, t]),
+    [
+      [1, 'words'],
+      [2, 'word'],
+    ],
+  );
+  assert.deepEqual({ ...database.prepare('SELECT id, c FROM a WHERE id < 8').get() }, { id: 7, c: 7 });
+  assert.deepEqual({ ...database.prepare('PRAGMA integrity_check').get() }, { integrity_check: 'ok' });
+  for (const refused of [
+    "UPDATE sqlite_schema SET sql = 'x'",
+    "INSERT INTO sqlite_schema VALUES('table','x','x',0,'CREATE TABLE x(y)')",
+    "INSERT INTO sqlite_schema(type,name,tbl_name,rootpage,sql)VALUES('table','x','x',0,'CREATE VIRTUAL TABLE x USING dbstat')",
+  ])
+    assert.throws(() => run(refused), /may not be modified|not authorized/, refused);
+  const single = open({ sessions: 'single' });
+  const [line = ''] = DUMP.split('\n').filter((one) => one.includes('VIRTUAL'));
+  assert.throws(() => single.prepare(line), /may not be modified/);
+  single.close();
+  database.close();
 });

@@ -4,6 +4,7 @@ import { pathToFileURL } from 'node:url';
 import { hostSpace } from '../../../../libs/sqlite/index.ts';
 import type { SizeLimit } from '../../engine-children/child-call.ts';
 import { authorizer, type Sessions } from './authorizer.ts';
+import { asReplace, insertOf, isSchemaRow, partsOf, virtualTableOf } from './dumps/virtual-tables.ts';
 import { harmless } from './harmless-pragmas.ts';
 import { defineVectorFunctions, withVectorHint } from './vectors.ts';
 
@@ -24,21 +25,50 @@ const MADE_IF_MISSING = /^\s*CREATE\s+TABLE\s+IF\s+NOT\s+EXISTS\s/i;
 const RESERVED = /^object name reserved for internal use: (.+)$/;
 const CHANGES_NOTHING = 'DROP TABLE IF EXISTS temp.cloudlet_nothing';
 
+/** The exact line of `.dump` around virtual tables, which has no effect here; others are refused. */
+const SCHEMA_SWITCH = /^\s*PRAGMA writable_schema=(?:ON|OFF)\s*;?\s*$/;
+const NOT_MODIFIED = 'table sqlite_master may not be modified';
+
 class TenantDatabase extends DatabaseSync {
+  /** Virtual tables that `.dump` wrote as rows of the schema, in lower case: rows of their parts follow. */
+  readonly #dumped = new Set<string>();
+  /** Their parts, as far as known. */
+  #parts: ReadonlyMap<string, string> = new Map();
+  /** Its statements belong together, such as the lines of `.dump`. */
+  isSession = false;
+
   override prepare(...[sql, options]: Parameters<DatabaseSync['prepare']>): StatementSync {
     try {
-      return super.prepare(harmless(sql), options);
+      return super.prepare(this.#isDumpedPart(sql) ? asReplace(sql) : harmless(sql), options);
     } catch (error) {
-      if (!MADE_IF_MISSING.test(sql) || !this.#hasPart(error)) throw withVectorHint(error);
-      return super.prepare(CHANGES_NOTHING, options);
+      const message = error instanceof Error ? error.message : '';
+      const isPart = MADE_IF_MISSING.test(sql) && this.#hasPart(RESERVED.exec(message)?.[1]);
+      if (isPart || (this.isSession && SCHEMA_SWITCH.test(sql)))
+        return super.prepare(CHANGES_NOTHING, options);
+      const created =
+        this.isSession && message === NOT_MODIFIED && isSchemaRow(sql) ? virtualTableOf(sql) : undefined;
+      if (created === undefined) throw withVectorHint(error);
+      this.#dumped.add(created.name);
+      // A file that is loaded may have the same parts. The authorizer still protects the schema.
+      this.enableDefensive(false);
+      return super.prepare(created.sql, options);
     }
   }
 
   /** Whether SQLite refused to create a part of an existing virtual table. */
-  #hasPart(error: unknown): boolean {
-    const name = RESERVED.exec(error instanceof Error ? error.message : '')?.[1];
+  #hasPart(name: string | undefined): boolean {
     if (name === undefined) return false;
     return super.prepare("SELECT 1 FROM pragma_table_list(?) WHERE type = 'shadow'").get(name) !== undefined;
+  }
+
+  /** Whether it inserts a row that the new table may have already. */
+  #isDumpedPart(sql: string): boolean {
+    const table = this.#dumped.size === 0 ? undefined : insertOf(sql)?.table;
+    if (table === undefined) return false;
+    const isPart = (name: string) => table.startsWith(`${name}_`);
+    if (!this.#parts.has(table) && [...this.#dumped].some(isPart)) this.#parts = partsOf(this);
+    const owner = this.#parts.get(table);
+    return owner !== undefined && this.#dumped.has(owner);
   }
 }
 
@@ -80,6 +110,7 @@ export function openTenantFile(path: string, options: OpenOptions): DatabaseSync
     defineVectorFunctions(database);
     if (options.queryOnly) database.exec('PRAGMA query_only = ON');
     database.setAuthorizer(authorizer(options.sessions));
+    database.isSession = options.sessions === 'own';
     return database;
   } catch (error) {
     database.close();

@@ -1,46 +1,30 @@
 /** Loads SQL text, as written by sqlite3's `.dump`, in one transaction. */
 import { createReadStream, rmSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
-import { StringDecoder } from 'node:string_decoder';
 import { setImmediate as turn } from 'node:timers/promises';
-import { readSql } from '../../../../libs/hrana/index.ts';
-import { NO_STATEMENT } from '../../../databases/file-start.ts';
-import type { SizeLimit } from '../../engine-children/child-call.ts';
-import { loadAuthorizer, VIRTUAL_TABLES } from './authorizer.ts';
-import { LIMITS, limitSize, PAGE_BYTES } from './tenant-file.ts';
-import { defineVectorFunctions, dropVectorParts, NO_VECTOR_INDEX, vectorIndexOf } from './vectors.ts';
+import { readSql } from '../../../../../libs/hrana/index.ts';
+import { NO_STATEMENT } from '../../../../databases/file-start.ts';
+import type { SizeLimit } from '../../../engine-children/child-call.ts';
+import { loadAuthorizer } from '../authorizer.ts';
+import { LIMITS, limitSize, PAGE_BYTES } from '../tenant-file.ts';
+import { defineVectorFunctions, dropVectorParts, vectorIndexOf } from '../vectors.ts';
+import { type LeftOutText, LoadedStatements, type LoadingHow } from './loaded-statements.ts';
+import { BYTES, LongBlobs, TooLong, textOf } from './text-pieces.ts';
 
 const PIECE_BYTES = 256 * 1024;
 /** SQLite's own limit. */
 const MOST_CHARACTERS = LIMITS.sqlLength;
 const SHOWN = 100;
-/** Statements about the file: a new one has no free pages and no log. */
-const OF_FILE = /^\s*(?:VACUUM|PRAGMA\s+(?:main\s*\.\s*)?wal_checkpoint(?:\s*\([^)]*\))?)\s*;?\s*$/i;
+/** A byte order mark. */
+const MARK = /^\xef\xbb\xbf/;
 /** Commands of the sqlite3 shell that only change its display or permissions; `.recover` prints some. */
 const FOR_PROGRAM =
   /^\.(?:bail|changes|dbconfig|echo|headers?|log|mode|nullvalue|print|separator|timeout|timer|width)\b[^\n]*$/;
-/** Tables that SQLite creates itself; `.schema` prints them nevertheless. */
-const OWN_TABLE = /^\s*CREATE TABLE (?:IF NOT EXISTS )?["']?sqlite_(?:sequence|stat[1-4])["']?\s*\(/i;
-/** Rows of those tables, which are missing where no table counts its rows or has statistics. */
-const OWN_ROWS = /^\s*(?:INSERT INTO|DELETE FROM) ["']?sqlite_(?:sequence|stat[1-4])\b/i;
-
-const MODULE =
-  /^\s*(?:INSERT\s+INTO\s+"?sqlite_(?:schema|master)"?\s*\([^)]*\)\s*VALUES\s*\(\s*'table'[^;]*?')?CREATE\s+VIRTUAL\s+TABLE\s[^;]*?\sUSING\s+"?(\w+)/i;
-
-/** A statement that is left out. */
-export interface LeftOutText {
-  readonly text: string;
-  readonly reason: string;
-}
 
 export class RefusedText extends Error {}
 
-export interface MakingHow {
+export interface MakingHow extends LoadingHow {
   readonly sizeLimit: SizeLimit;
-  /** The file exists, and the text has rows for its tables. */
-  readonly isAdded: boolean;
-  /** Indexes of vectors are left out, not refused. */
-  readonly lenient: boolean;
 }
 
 /**
@@ -49,8 +33,7 @@ export interface MakingHow {
  * that are left out.
  */
 export async function makeOfText(from: string, to: string, how: MakingHow): Promise<readonly LeftOutText[]> {
-  const { sizeLimit, isAdded, lenient } = how;
-  const leftOut: LeftOutText[] = [];
+  const { sizeLimit, isAdded } = how;
   const database = new DatabaseSync(to, {
     allowExtension: false,
     // The dump of a virtual table writes its parts.
@@ -64,16 +47,10 @@ export async function makeOfText(from: string, to: string, how: MakingHow): Prom
       PRAGMA auto_vacuum = INCREMENTAL; PRAGMA temp_store = MEMORY`);
     limitSize(database, sizeLimit);
     database.exec('BEGIN');
-    const passedOver = isAdded ? intoParts(database) : OWN_TABLE;
     defineVectorFunctions(database);
     database.setAuthorizer(loadAuthorizer);
-    const isPassedOver = (text: string) => {
-      const reason = lenient ? whyNot(text) : undefined;
-      if (reason === undefined) return passedOver.test(text);
-      leftOut.push({ text: text.trim(), reason });
-      return true;
-    };
-    const hasEnd = await runAll(database, from, isPassedOver);
+    const statements = new LoadedStatements(database, how);
+    const hasEnd = await runAll(from, statements);
     if (hasEnd === null) throw new RefusedText(NO_STATEMENT);
     if (!hasEnd)
       throw new RefusedText(
@@ -81,6 +58,7 @@ export async function makeOfText(from: string, to: string, how: MakingHow): Prom
       );
     database.setAuthorizer(null);
     if (isAdded) keepLastOfEach(database);
+    const { leftOut } = statements;
     if (leftOut.length > 0)
       dropVectorParts(
         database,
@@ -94,14 +72,6 @@ export async function makeOfText(from: string, to: string, how: MakingHow): Prom
   }
 }
 
-/** Why this SQLite cannot have it; undefined: it can, as far as known. */
-function whyNot(text: string): string | undefined {
-  if (vectorIndexOf(text) !== undefined) return NO_VECTOR_INDEX;
-  const name = MODULE.exec(text)?.[1];
-  if (name === undefined || VIRTUAL_TABLES.has(name.toLowerCase())) return undefined;
-  return `there is no module ${name} here; the tables in which it kept its content are loaded`;
-}
-
 /** `.dump` also writes the rows of sqlite_sequence, of which a table has one. */
 function keepLastOfEach(database: DatabaseSync): void {
   const isThere = database.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'sqlite_sequence'").get();
@@ -110,24 +80,9 @@ function keepLastOfEach(database: DatabaseSync): void {
     SELECT last FROM (SELECT rowid AS last, max(seq) FROM sqlite_sequence GROUP BY name))`);
 }
 
-/**
- * Statements with the rows of parts of virtual tables: `.dump` writes these and the rows of the table itself,
- * which fill them.
- */
-function intoParts(database: DatabaseSync): RegExp {
-  const parts = database.prepare("SELECT name FROM pragma_table_list WHERE type = 'shadow'").all();
-  const names = parts.map(({ name }) => RegExp.escape(String(name)));
-  const any = names.length === 0 ? '(?!)' : names.join('|');
-  return new RegExp(`^\\s*INSERT INTO (["'\x60]?)(?:${any})\\1[\\s(]`, 'i');
-}
-
 /** Whether each transaction of the text has its end; null: there is no statement. */
-async function runAll(
-  database: DatabaseSync,
-  path: string,
-  isPassedOver: (text: string) => boolean,
-): Promise<boolean | null> {
-  const decoder = new StringDecoder('utf8');
+async function runAll(path: string, statements: LoadedStatements): Promise<boolean | null> {
+  const blobs = new LongBlobs(LIMITS.length);
   let rest = '';
   let line = 1;
   let isOpen = false;
@@ -138,29 +93,42 @@ async function runAll(
     const whole = isEnd ? found : found.slice(0, -1);
     let at = 0;
     isEmpty &&= whole.length === 0;
-    for (const { text, boundary, rollsBack } of whole) {
+    for (const statement of whole) {
+      const { text } = statement;
       const begin = rest.indexOf(text, at);
       line += linesIn(rest.slice(at, begin));
+      const start = beginOf(text);
+      // Behind a command of the client, the first words are not those of the statement.
+      const { boundary, rollsBack } =
+        text.trimStart()[0] === '.' ? (readSql(text.slice(start))[0] ?? statement) : statement;
       if (rollsBack) throw rolledBack(text, line);
       // Its own transactions run within ours.
       if (boundary !== null) isOpen = boundary === 'begin';
-      else if (!isPassedOver(text) && !OF_FILE.test(text)) runOne(database, text, line);
+      else runOne(statements, text.slice(start), { line: line + linesIn(text.slice(0, start)), blobs });
       line += linesIn(text);
       at = begin + text.length;
     }
     rest = rest.slice(at);
     if (rest.length > MOST_CHARACTERS) throw new RefusedText(`line ${line}: the statement is too long`);
   };
+  const add = (piece: string) => {
+    try {
+      rest = blobs.add(rest, piece);
+    } catch (error) {
+      if (!(error instanceof TooLong)) throw error;
+      const most = LIMITS.length / 2 ** 20;
+      throw new RefusedText(`line ${line + linesIn(rest)}: a value has at most ${most} MiB`);
+    }
+  };
   let isFirst = true;
   for await (const piece of createReadStream(path, { highWaterMark: PIECE_BYTES })) {
-    const text = decoder.write(piece as Buffer);
-    rest += isFirst ? withoutProgramLines(text.replace(/^\ufeff/, '')) : text;
+    const text = (piece as Buffer).toString(BYTES);
+    add(isFirst ? withoutProgramLines(text.replace(MARK, '')) : text);
     isFirst = false;
     // Otherwise, a long statement would be parsed again with each piece.
     if (text.includes(';') || rest.length > MOST_CHARACTERS) run(false);
     await turn();
   }
-  rest += decoder.end();
   run(true);
   return isEmpty ? null : !isOpen;
 }
@@ -181,15 +149,37 @@ function rolledBack(text: string, line: number): RefusedText {
   );
 }
 
-function runOne(database: DatabaseSync, text: string, line: number): void {
+/** Blanks, comments and commands of the client before a statement. */
+const BEFORE = /[ \t\n\f\r]+|--[^\n]*|\/\*[\s\S]*?\*\//y;
+
+/** The place where the statement itself begins. */
+function beginOf(text: string): number {
+  for (let at = 0; ; ) {
+    BEFORE.lastIndex = at;
+    if (BEFORE.test(text)) at = BEFORE.lastIndex;
+    else {
+      const end = text.indexOf('\n', at);
+      const isAtLine = text.slice(text.lastIndexOf('\n', at) + 1, at).trim() === '';
+      const lineText = text.slice(at, end === -1 ? undefined : end);
+      if (!isAtLine || !FOR_PROGRAM.test(lineText.trimEnd())) return at;
+      at += lineText.length;
+    }
+  }
+}
+
+function runOne(
+  statements: LoadedStatements,
+  bytes: string,
+  { line, blobs }: { readonly line: number; readonly blobs: LongBlobs },
+): void {
+  if (bytes === '') return;
+  const text = textOf(bytes);
   try {
-    database.exec(text);
+    statements.run({ text, line, blobs: blobs.take(text) });
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);
-    if (OWN_ROWS.test(text) && message.startsWith('no such table: sqlite_')) return;
-    const begin = text.trim().split('\n')[0]?.slice(0, SHOWN) ?? '';
-    const lines = linesIn(text.slice(0, text.search(/\S/)));
-    throw Object.assign(new RefusedText(`line ${line + lines}: ${message}, at: ${begin}`), { cause: error });
+    const begin = text.split('\n')[0]?.slice(0, SHOWN) ?? '';
+    throw Object.assign(new RefusedText(`line ${line}: ${message}, at: ${begin}`), { cause: error });
   }
 }
 
