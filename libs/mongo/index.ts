@@ -3,6 +3,7 @@ export {
   ArchiveContents,
   ArchiveWriter,
   BrokenArchive,
+  type DocumentBatch,
   type FoundCollection,
   metadataOf,
 } from './archive/archive-format.ts';

@@ -122,7 +122,7 @@ export interface FoundCollection {
   /** `collection`, `view` or `timeseries`. */
   readonly type: string;
   readonly options: Document;
-  /** Indexes except that of `_id`. */
+  /** Indexes except that of `_id`, or of a clustered collection. */
   readonly indexes: readonly Document[];
 }
 
@@ -144,6 +144,8 @@ export interface ArchiveReading {
 /** Content of an archive of one database, and of others that may be included. */
 export class ArchiveContents {
   readonly collections: readonly FoundCollection[];
+  /** Namespaces of the server that are not read, and that a person may miss: users, roles, functions. */
+  readonly passedOver: readonly string[];
   readonly #reader: ArchiveReader;
   readonly #batch: ArchiveReading;
   /** The archive's own. */
@@ -155,8 +157,12 @@ export class ArchiveContents {
     this.#reader = new ArchiveReader(descriptor);
     this.#reader.nextAbout();
     const found: Document[] = [];
+    const passedOver: Document[] = [];
     for (let about = this.#reader.nextAbout(); about !== null; about = this.#reader.nextAbout())
-      if (!isServers(about)) found.push(about);
+      (isServers(about) ? passedOver : found).push(about);
+    this.passedOver = passedOver
+      .filter(isMissed)
+      .map(({ db, collection }) => (db ? `${db}.${collection}` : collection));
     const databases = [...new Set(found.map(({ db }) => String(db)))];
     const own = databases.filter((db) => databases.length === 1 || !this.#mayBeBeside(db));
     if (own.length > 1 || (own.length === 0 && databases.length > 1))
@@ -229,17 +235,26 @@ function severalDatabases([first, second]: readonly string[]): BrokenArchive {
   return new BrokenArchive(`the archive contains more than one database: ${first} and ${second}; ${how}`);
 }
 
+/** Users and roles of one database (`--dumpDbUsersAndRoles`) are `$admin.system.users` in it. */
+const OF_SERVER = /^(?:\$admin\.)?system\./;
+/** Written by the server itself: settings, and what it derives from other collections. */
+const DERIVED = /^(?:\$admin\.)?system\.(?:version|keys|indexes|namespaces|profile|views|buckets\..*)$/;
+
 /** Whether the collection belongs to the server itself. */
 function isServers({ db, collection }: Document): boolean {
-  return db === '' || db === 'admin' || db === 'config' || String(collection).startsWith('system.');
+  return db === '' || db === 'admin' || db === 'config' || OF_SERVER.test(String(collection));
 }
+
+const isMissed = ({ db, collection }: Document) => db !== 'config' && !DERIVED.test(String(collection));
 
 const spaceOf = (beside: string | null, collection: string) => `${beside ?? ''}.${collection}`;
 
 function collectionOf({ collection, metadata, type }: Document, beside: string | null): FoundCollection {
   try {
     const about = EJSON.parse(String(metadata || '{}'), { relaxed: false }) as Document;
-    const indexes = ((about.indexes as Document[] | undefined) ?? []).filter(({ name }) => name !== '_id_');
+    const indexes = ((about.indexes as Document[] | undefined) ?? []).filter(
+      ({ name, clustered }) => name !== '_id_' && clustered !== true,
+    );
     const kind = String(about.type ?? type ?? 'collection');
     return { name: String(collection), beside, type: kind, options: about.options ?? {}, indexes };
   } catch (error) {

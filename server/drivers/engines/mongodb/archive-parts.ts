@@ -43,6 +43,7 @@ const KEPT_TOGETHER = new Set([
 ]);
 const DUPLICATE_KEY = 11_000;
 const UNKNOWN_INDEX_OPTION = 197;
+const INVALID_NAMESPACE = 73;
 
 /**
  * If a collection cannot have all options, tries without each that this server rejects by itself.
@@ -82,12 +83,22 @@ export async function makeCollection(
     async () => void (await ask({ create: as, ...Object.fromEntries(kept) })),
   );
   if (why === null) return true;
+  if (why.code === INVALID_NAMESPACE) {
+    leftOut({ text: `collection ${name}`, reason: why.message });
+    return false;
+  }
   const alone = kept.filter(([option]) => !KEPT_TOGETHER.has(option));
   if (alone.length === kept.length) throw why.error;
   const together = kept.filter(([option]) => KEPT_TOGETHER.has(option)).map(([option]) => option);
   leftOut({ text: `${name}: ${together.join(', ')}`, reason: why.message });
   await ask({ create: as, ...Object.fromEntries(alone) });
   return true;
+}
+
+/** Tells what an archive has of its server: accounts have users of their own. */
+export function tellPassedOver(namespaces: readonly string[], leftOut: ArchiveTarget['leftOut']): void {
+  for (const text of namespaces)
+    leftOut?.({ text, reason: 'it belongs to the server, whose users, roles, functions and log stay there' });
 }
 
 export async function makeIndexes(

@@ -2,13 +2,14 @@
 import { closeSync, openSync, readdirSync, rmSync, writeSync } from 'node:fs';
 import { backup, DatabaseSync } from 'node:sqlite';
 import { setImmediate as turn } from 'node:timers/promises';
-import type { Document } from 'bson';
+import { type Document, EJSON } from 'bson';
 import {
   ARCHIVE_FILE,
   ArchiveContents,
   ArchiveWriter,
   BrokenArchive,
   CommandError,
+  type DocumentBatch,
   DocumentDatabase,
   decodeCommand,
   encodeDocument,
@@ -20,7 +21,13 @@ import { DiskFull, hostSpace, isFull } from '../../../../../libs/sqlite/index.ts
 import { systemClock } from '../../../../platform/clock.ts';
 import type { Handler } from '../../../engine-children/child-call.ts';
 import { isTestName } from '../../shared/test-databases.ts';
-import { type ArchiveTarget, type LeftOutOption, makeCollection, makeIndexes } from '../archive-parts.ts';
+import {
+  type ArchiveTarget,
+  type LeftOutOption,
+  makeCollection,
+  makeIndexes,
+  tellPassedOver,
+} from '../archive-parts.ts';
 import { TestDocuments } from './test-documents.ts';
 
 /** More pages than any file has. */
@@ -217,10 +224,19 @@ class FilledDatabases {
 
   /** Throws CommandError if refused. `beside`: a test database; null: the tenant's. */
   ask(command: Document, beside: string | null): Document {
+    return done(this.#reply(command, beside));
+  }
+
+  /** The same, but the reply may have `writeErrors`. */
+  run(command: Document, beside: string | null): Document {
+    const reply = this.#reply(command, beside);
+    if (reply.ok !== 1) done(reply);
+    return reply;
+  }
+
+  #reply(command: Document, beside: string | null): Document {
     const named = { ...command, $db: beside ?? this.#name };
-    const reply =
-      beside === null ? this.#database.run(named, CONTEXT) : this.#tests.run(beside, named, CONTEXT);
-    return done(reply);
+    return beside === null ? this.#database.run(named, CONTEXT) : this.#tests.run(beside, named, CONTEXT);
   }
 
   async durable(): Promise<void> {
@@ -246,14 +262,36 @@ async function fill(filled: FilledDatabases, { contents, leftOut }: Filling): Pr
     refusalOf: (error) => (error instanceof CommandError ? error : null),
     leftOut: leftOut === null ? null : (option) => void leftOut.push(option),
   });
+  tellPassedOver(contents.passedOver, leftOut === null ? null : (option) => void leftOut.push(option));
   const made: FoundCollection[] = [];
   for (const each of contents.collections) {
     const { name, beside = null, options } = each;
     if (await makeCollection(targetOf(beside), { name, as: name }, options)) made.push(each);
   }
   // They were there before the validator, or it only warned.
+  const spaceOf = (name: string, beside: string | null) => `${beside ?? ''}.${name}`;
+  const spaces = new Set(made.map(({ name, beside = null }) => spaceOf(name, beside)));
   for (const { collection, beside, documents } of contents.batches())
-    filled.ask({ insert: collection, documents, bypassDocumentValidation: true }, beside);
+    if (spaces.has(spaceOf(collection, beside))) insert(filled, { collection, beside, documents, leftOut });
   for (const { name, beside = null, indexes, options } of made)
     await makeIndexes(targetOf(beside), { name, as: name }, { indexes, options });
+}
+
+interface Inserting extends DocumentBatch {
+  readonly leftOut: LeftOutOption[] | null;
+}
+
+/** Fields of a document that MongoDB stored earlier and refuses today: their names, or an `_id` with such. */
+const REFUSED_DOCUMENT: ReadonlySet<number> = new Set([2, 52, 53, 56, 57]);
+
+function insert(filled: FilledDatabases, { collection, beside, documents, leftOut }: Inserting): void {
+  const command = { insert: collection, documents, bypassDocumentValidation: true };
+  if (leftOut === null) return void filled.ask(command, beside);
+  const { writeErrors = [] } = filled.run({ ...command, ordered: false }, beside);
+  for (const { index, code, errmsg } of writeErrors as Document[]) {
+    if (!REFUSED_DOCUMENT.has(Number(code))) throw new CommandError(Number(code), String(errmsg));
+    const { _id: id } = decodeCommand(documents[Number(index)] ?? encodeDocument({}));
+    const text = `document ${EJSON.stringify(id, { relaxed: true })} of ${collection}`;
+    leftOut.push({ text, reason: String(errmsg) });
+  }
 }

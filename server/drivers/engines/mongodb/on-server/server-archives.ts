@@ -10,7 +10,13 @@ import {
 } from '../../../../../libs/mongo/index.ts';
 import type { LoadHow } from '../../../../databases/left-out.ts';
 import { isTestName } from '../../shared/test-databases.ts';
-import { type ArchiveTarget, makeCollection, makeIndexes, type Refusal } from '../archive-parts.ts';
+import {
+  type ArchiveTarget,
+  makeCollection,
+  makeIndexes,
+  type Refusal,
+  tellPassedOver,
+} from '../archive-parts.ts';
 
 const BATCH = { documents: 1000, bytes: 512 * 1024, isBeside: isTestName };
 /** Prefix of collections during a load. */
@@ -84,6 +90,7 @@ export async function loadArchive(db: Db, open: () => number, { signal, leftOut 
     refusalOf,
     leftOut: leftOut === undefined ? null : (option) => leftOut.add({ line: null, ...option }),
   };
+  tellPassedOver(archive.passedOver, target.leftOut);
   try {
     const made: FoundCollection[] = [];
     for (const each of stored)
@@ -91,7 +98,7 @@ export async function loadArchive(db: Db, open: () => number, { signal, leftOut 
         made.push(each);
     for (const { collection, beside, documents } of archive.batches()) {
       signal.throwIfAborted();
-      if (beside !== null) continue;
+      if (beside !== null || !made.some(({ name }) => name === collection)) continue;
       const all = documents.map((each) => deserialize(each, EXACT));
       await db.collection(LOADING + collection).insertMany(all, { bypassDocumentValidation: true });
     }
