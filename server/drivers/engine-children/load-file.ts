@@ -106,8 +106,8 @@ export class Examinations implements SlotUser {
   }
 
   /**
-   * Has a process check the content of the folder. Throws LoadFailed if it is unusable or takes longer than ten
-   * minutes, and `engine_unavailable` when another account needed the slot.
+   * Has a process check the content of the folder. Throws LoadFailed if it is unusable or takes longer than
+   * ten minutes, and `engine_unavailable` when another account needed the slot.
    */
   async examine({ folder, database, received, how }: Examining): Promise<void> {
     const { clock, slots, host, keepFreeBytes } = this.#deps;
