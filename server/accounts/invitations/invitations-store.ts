@@ -44,18 +44,14 @@ export interface Seen {
   readonly rows: readonly InvitedRow[];
 }
 
-/** A condition, and its parameters. */
-type Condition = Pick<Statement, 'sql' | 'params'>;
+/** Nobody else was invited or got another address since; apart from one invitation. */
+const SAME = `NOT EXISTS (SELECT 1 FROM invitations WHERE ${OF_PEOPLE} AND id <> ?
+  AND id || ' ' || coalesce(email, '') NOT IN (SELECT value FROM json_each(?)))`;
 
-const ANYBODY: Condition = { sql: '1 = 1', params: [] };
-
-/** Nobody else was invited or got another address since, apart from invitation `ownId`. */
-function expectSame({ at, rows }: Seen, ownId: string): Condition {
-  return {
-    sql: `NOT EXISTS (SELECT 1 FROM invitations WHERE ${OF_PEOPLE} AND id <> ?
-      AND id || ' ' || coalesce(email, '') NOT IN (SELECT value FROM json_each(?)))`,
-    params: [at, at, BY_DOMAIN, ownId, JSON.stringify(rows.map(({ id, email }) => `${id} ${email ?? ''}`))],
-  };
+/** Parameters of SAME. */
+function sameAs({ at, rows }: Seen, ownId: string): Statement['params'] {
+  const known = rows.map(({ id, email }) => `${id} ${email ?? ''}`);
+  return [at, at, BY_DOMAIN, ownId, JSON.stringify(known)];
 }
 
 export class InvitationStore {
@@ -85,10 +81,9 @@ export class InvitationStore {
 
   /** `seen`: refused if others have been invited since, at any node. */
   insert(row: InvitationRow, tokenHash: string, seen?: Seen): Statement {
-    const { sql, params } = seen === undefined ? ANYBODY : expectSame(seen, row.id);
     return {
       sql: `INSERT INTO invitations (${COLUMNS}, token_hash)
-        SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? WHERE ${sql}`,
+        SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? WHERE ${seen === undefined ? '1 = 1' : SAME}`,
       params: [
         ...[row.id, row.host, row.label, row.username, row.email, row.plan, row.credits_micro],
         ...[
@@ -101,7 +96,7 @@ export class InvitationStore {
           row.revoked_at,
         ],
         ...[row.created_by, row.is_mailed, tokenHash],
-        ...params,
+        ...(seen === undefined ? [] : sameAs(seen, row.id)),
       ],
       expectChanges: 1,
     };
@@ -112,13 +107,12 @@ export class InvitationStore {
    * revoked, or if others have been invited since `seen`.
    */
   renew(row: InvitationRow, tokenHash: string, seen: Seen): Statement {
-    const same = expectSame(seen, row.id);
     return {
       sql: `UPDATE invitations SET token_hash = ?, host = ?, label = ?, email = ?, expires_at = ?, is_mailed = ?
-        WHERE id = ? AND uses < max_uses AND revoked_at IS NULL AND ${same.sql}`,
+        WHERE id = ? AND uses < max_uses AND revoked_at IS NULL AND ${SAME}`,
       params: [
         ...[tokenHash, row.host, row.label, row.email, row.expires_at, row.is_mailed, row.id],
-        ...same.params,
+        ...sameAs(seen, row.id),
       ],
       expectChanges: 1,
     };

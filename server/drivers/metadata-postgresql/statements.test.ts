@@ -7,6 +7,7 @@ import { after, before, describe, test } from 'node:test';
 import type Database from 'better-sqlite3';
 import type pg from 'pg';
 import { closeAccount, removeAccount } from '../../accounts/closings-store.ts';
+import { InvitationStore } from '../../accounts/invitations/invitations-store.ts';
 import { AccountStore } from '../../accounts/store.ts';
 import { CatalogStore } from '../../billing/catalog/catalog-store.ts';
 import { insertTransfer, LedgerStore } from '../../billing/ledger/ledger-store.ts';
@@ -131,6 +132,8 @@ async function callOthers(): Promise<void> {
   for (const credentialId of [undefined, 'key-1']) {
     await new OperationsStore(reads).listBefore(1, { before: '', limit: 1, credentialId });
   }
+  for (const seen of [undefined, { at: 0, rows: [] }])
+    note(new InvitationStore({ reads }).insert({ id: 'inv-1' } as never, '', seen));
   await new ComparisonStore(reads).tables(['accounts']);
   const databases = new DatabaseStore(reads);
   for (const isKept of [true, false]) await databases.listOf(1, isKept, { after: 0, limit: 1 });
