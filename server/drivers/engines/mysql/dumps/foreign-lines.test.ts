@@ -33,3 +33,46 @@ test('a mode of MySQL 8 alone is taken out of sql_mode, told once, and stays in 
   const row = "INSERT INTO `t` VALUES ('SET sql_mode = TIME_TRUNCATE_FRACTIONAL');";
   assert.equal(altered(row), `${row}\n`);
 });
+
+test('locks of a whole server are left out, and told', () => {
+  const leftOut = new LeftOut();
+  const lines = new ForeignLines({
+    leftOut,
+    collations: new Set(),
+    hasUuidVersions: false,
+    absentFunctions: new Set(),
+    databases: new Set(),
+    enforcedEngine: null,
+  });
+  const altered = (text: string) => lines.altered(`${text}\n`, { line: 1, isFirst: true });
+  for (const text of [
+    'LOCK INSTANCE FOR BACKUP;',
+    'UNLOCK INSTANCE;',
+    'BACKUP STAGE START;',
+    'BACKUP UNLOCK;',
+  ])
+    assert.equal(altered(text), null, text);
+  assert.equal(leftOut.count, 4);
+  for (const text of ['LOCK TABLES `instance` WRITE;', 'UNLOCK TABLES;'])
+    assert.equal(altered(text), `${text}\n`);
+});
+
+test('the place of a table is left out of a statement in one line, and stays in its texts', () => {
+  const leftOut = new LeftOut();
+  const lines = new ForeignLines({
+    leftOut,
+    collations: new Set(),
+    hasUuidVersions: false,
+    absentFunctions: new Set(),
+    databases: new Set(),
+    enforcedEngine: null,
+  });
+  const altered = (text: string) => lines.altered(`${text}\n`, { line: 1, isFirst: true });
+  const table = "CREATE TABLE t (a int COMMENT ') ENGINE=x TABLESPACE=y')";
+  for (const place of [' TABLESPACE=`ts1`', ' TABLESPACE ts1 STORAGE DISK', ' TABLESPACE = ts1'])
+    assert.equal(altered(`${table} ENGINE=InnoDB${place};`), `${table} ENGINE=InnoDB;\n`);
+  assert.equal(leftOut.count, 3);
+  assert.equal(altered(`${table};`), `${table};\n`);
+  const hostile = `CREATE TABLE t (${') ENGINE'.repeat(200_000)}(`;
+  assert.equal(altered(hostile), `${hostile}\n`);
+});

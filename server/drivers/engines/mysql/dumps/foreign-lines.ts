@@ -58,6 +58,7 @@ const REFUSED: readonly (readonly [RegExp, string])[] = (
     ],
     ['SET (?:(?:@@)?SESSION(?:\\.| )|@@)?OPTIMIZER_SWITCH\\b', 'its values differ from server to server'],
     ['FLUSH ', 'FLUSH is not needed'],
+    ['(?:(?:UN)?LOCK INSTANCE|BACKUP (?:STAGE|LOCK|UNLOCK))\\b', 'a load locks only what it replaces'],
     ['CALL (?:`?mysql`?|`?sys`?)\\s*\\.', 'only server administrators can call programs of the server'],
     [
       'ANALYZE (?:LOCAL |NO_WRITE_TO_BINLOG )?TABLE [^;]* (?:UPDATE|DROP) HISTOGRAM ',

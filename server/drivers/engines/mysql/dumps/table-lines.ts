@@ -11,6 +11,8 @@ const MARIADB = /^-- MariaDB dump /;
 const BEGIN = /^CREATE TABLE /;
 /** The end of a table, in any text. */
 const END = /^\) ?(?:\/\*!\d+ [^*]*\*\/ )?(?:ENGINE|TYPE)\b/i;
+/** A whole table in a line, as people write it. */
+const ONE_LINE = /^CREATE TABLE .*(\) ?(?:ENGINE|TYPE|TABLESPACE)\b[^()'"]*)$/is;
 const ELEMENT = /^( {2}\S.*?)(,?)(\r?\n)$/;
 const NAME = '`(?:[^`]|``)*`';
 /** An index with an expression, which has its own parentheses. */
@@ -87,12 +89,13 @@ export class TableLines {
   altered(text: string, { line, isFirst }: { readonly line: number; readonly isFirst: boolean }): string {
     if (HEADER.test(text)) this.#isMysql = true;
     if (MARIADB.test(text)) this.#isMariadb = true;
+    const tell: Tell = (what, reason) => this.#tell(line, what, reason);
     if (isFirst) {
       this.#isWithin = (this.#isMysql || this.#isMariadb) && BEGIN.test(text);
       this.#needsComma = false;
-      return text;
+      const end = ONE_LINE.exec(text)?.[1];
+      return end === undefined ? text : text.slice(0, -end.length) + this.#closed(end, tell);
     }
-    const tell: Tell = (what, reason) => this.#tell(line, what, reason);
     if (!this.#isWithin) return END.test(text) ? this.#closed(text, tell) : text;
     const [, element, comma, end = ''] = ELEMENT.exec(text) ?? [];
     if (element === undefined) return this.#closed(text, tell);
