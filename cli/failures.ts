@@ -151,7 +151,7 @@ const FILE_ERRORS: Readonly<Record<string, { text: string; exitCode: ExitCode }>
   EDQUOT: { text: 'disk quota exceeded', exitCode: EXIT.failure },
   EFBIG: { text: 'the file is larger than the file system or a limit allows', exitCode: EXIT.failure },
   EROFS: { text: 'the disk is read-only', exitCode: EXIT.forbidden },
-  EEXIST: { text: 'exists already as a file', exitCode: EXIT.usage },
+  EEXIST: { text: 'already exists as a file', exitCode: EXIT.usage },
   EISDIR: { text: 'is a folder', exitCode: EXIT.usage },
   ENOTDIR: { text: 'is not a folder', exitCode: EXIT.usage },
 };

@@ -37,7 +37,7 @@ export async function saveExport(response: Response, path: string, output: Outpu
 export const EXPORT_COMMAND: Command = {
   name: 'account export',
   words: 'FILE',
-  summary: 'save all data of your account as a zip: objects with versions, dumps, machines, the bill',
+  summary: 'save all data of your account as a zip: objects, dumps of databases, machines and the bill',
   details: [
     'MANIFEST.json in the zip names each file with its SHA-256, and what was left out and why. The key needs',
     'all scopes.',

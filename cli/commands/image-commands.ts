@@ -12,7 +12,7 @@ export const IMAGE_COMMANDS: readonly Command[] = [
   {
     name: 'image ls',
     words: '',
-    summary: 'list images to download by name, and images already downloaded or added',
+    summary: 'list the images that can be downloaded by name, and those downloaded or added',
     run: async ({ session, output }) => {
       const { cloud } = session();
       const known = await cloud.adminListKnownImages();

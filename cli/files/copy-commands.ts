@@ -88,7 +88,7 @@ interface CopyMeans {
   readonly isAlone: boolean;
 }
 
-const ALONE = 'Copy this one alone, to another name';
+const ALONE = 'Copy this object separately, under another name';
 
 interface Listed {
   readonly key: string;
@@ -146,7 +146,7 @@ class CopyPlan {
     const first = this.#targets.get(target);
     if (first === undefined) this.#targets.set(target, source);
     else {
-      const error = new ClientError(`${first} was just copied there`, EXIT.conflict, ALONE);
+      const error = new ClientError(`${first} was just copied to this target`, EXIT.conflict, ALONE);
       transfer.failure(titleOf('copy', source, target), error);
     }
     return first !== undefined;

@@ -37,7 +37,7 @@ export async function movableBelow(
 }
 
 /**
- * Moves it, replacing an object with the target name. False: the API does not know the object or one of the
+ * Moves an object, replacing one with the target name. False: the API does not know the object or one of the
  * buckets, or hides them from the caller. This is the case for a bucket of another account, and for every
  * object of an older cloud; S3 may still copy it. Throws CloudError: an object that may not be removed is not
  * copied either.

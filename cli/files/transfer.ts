@@ -155,7 +155,7 @@ export class Transfer {
       // The response to an earlier attempt may have been lost.
       if ((await this.s3.head(bucket, key)) === undefined) return;
       const kept = `${shown({ bucket, key })} was replaced while it was being copied, and is kept`;
-      throw new ClientError(kept, EXIT.conflict, 'Run the command again to move what it is now');
+      throw new ClientError(kept, EXIT.conflict, 'Run the command again to move the new object');
     }
   }
 

@@ -126,7 +126,7 @@ export class S3Client {
     return this.requests.stream({ method: 'GET', bucket, key, query, headers: asked });
   }
 
-  /** `etag`: only while the object has it. */
+  /** `etag`: deletes the object only if it has this ETag. */
   async deleteOne(bucket: string, key: string, etag?: string): Promise<void> {
     const headers: Record<string, string> = etag === undefined ? {} : { 'if-match': `"${etag}"` };
     await this.requests.call({ method: 'DELETE', bucket, key, headers });

@@ -29,7 +29,7 @@ test('of two files with one name the second stays here', async () => {
     writeFileSync(path(`${folder}/${folder}.txt`), folder);
   }
   const said = await user.fails(7, ['mv', 'one/a.txt', 'two/a.txt', 's3://moving/in/']);
-  assert.match(said, /two\/a\.txt → s3:\/\/moving\/in\/a\.txt: one\/a\.txt was just copied there/);
+  assert.match(said, /two\/a\.txt → s3:\/\/moving\/in\/a\.txt: one\/a\.txt was just copied to this target/);
   assert.deepEqual([existsSync(path('one/a.txt')), readFileSync(path('two/a.txt'), 'utf8')], [false, 'two']);
   assert.equal(await user.ok(['cat', 's3://moving/in/a.txt']), 'one');
   writeFileSync(path('one/a.txt'), 'one');

@@ -105,7 +105,7 @@ test('options of other programs are answered with those of this one', async () =
 
 test('a folder to sync into that is a file is named', async () => {
   const said = await user.fails(2, ['sync', 's3://photos/', 'f.txt'], here);
-  assert.match(said, /f\.txt.* exists already as a file/);
+  assert.match(said, /f\.txt.* already exists as a file/);
 });
 
 test('an object that is not there is named', async () => {
