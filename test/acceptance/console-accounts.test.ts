@@ -46,7 +46,7 @@ test('who would register is told whom to ask', { skip }, async () => {
   assert.equal(await page.getByLabel('E-mail address').count(), 0);
   await assertAccessible(page, '/sign-up');
   await page.getByRole('link', { name: 'Sign in' }).click();
-  await page.getByText('Ask the administrator of this cloud for one.').waitFor();
+  await page.getByText('Ask the administrator of this cloud for an account.').waitFor();
   assert.equal(await page.getByRole('link', { name: 'Create an account' }).count(), 0);
   await page.getByLabel('User name').fill('chief');
   await page.getByLabel('Password', { exact: true }).fill(PASSWORD);

@@ -35,7 +35,7 @@ const NOTES = [
 ];
 /** A folder for screenshots. */
 const { PICTURES } = process.env;
-const LEFT_OUT = '3 parts of the dump cannot exist here and were left out';
+const LEFT_OUT = '3 parts of the dump cannot be loaded here and were left out';
 
 const MARKUP = '<img src=x onerror="window.broken=1">';
 /** Hostile names and values; the type of the last column is changed before the import. */

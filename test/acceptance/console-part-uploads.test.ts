@@ -125,7 +125,7 @@ test('what a reload cut off goes on with the same file, and with no other', { sk
     await (await chooser).setFiles(file);
   };
   await choose(other);
-  await tray(page).getByText('This is not the file of the started upload').waitFor();
+  await tray(page).getByText('This is not the file of the unfinished upload').waitFor();
   assert.equal(await arrived(client, bucket), 48 * MIB, 'nothing of it was touched');
   const before = await partsSent();
   await choose(path);

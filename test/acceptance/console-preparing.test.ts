@@ -49,7 +49,7 @@ step('a database waits for its engine, which can be chosen', async () => {
   preparing = { percent: null, step: 'waiting for the network' };
   await open('/databases/new');
   await page
-    .getByText(/still preparing it \(waiting for the network\)\. A database that you create now/)
+    .getByText(/still installing the engine \(waiting for the network\)\. A new database waits/)
     .waitFor();
   await assertAccessible(page, 'the form of a database whose engine is being installed');
   await page.getByText('PostgreSQL', { exact: true }).click();

@@ -35,7 +35,7 @@ async function makeBackupKey(page: Page): Promise<void> {
   const form = page.getByRole('dialog', { name: 'Create S3 key' });
   await form.getByRole('textbox', { name: 'Name' }).fill('laptop');
   await form.getByRole('radio', { name: /Append-only backup/ }).click();
-  await form.getByText('files in other buckets cannot be replaced').waitFor();
+  await form.getByText('in other buckets, this key cannot replace files').waitFor();
   await form.getByRole('combobox', { name: 'Bucket' }).click();
   await page.getByRole('option', { name: 'backups' }).click();
   await form.getByRole('switch', { name: 'Enable versioning for backups' }).waitFor();

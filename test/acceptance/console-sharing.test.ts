@@ -63,7 +63,7 @@ test('a folder is shared with a password, opened, counted and ended by its page 
   await row.getByRole('button', { name: 'End link to days/' }).press('Enter');
   await page.getByText('No shared links').waitFor();
   await shared.goto(url);
-  await shared.getByRole('heading', { name: 'This link opens nothing' }).waitFor();
+  await shared.getByRole('heading', { name: 'This link does not work' }).waitFor();
   await stranger.close();
   await page.close();
 });

@@ -27,7 +27,7 @@ export function DumpPart({ database }: { database: Database }) {
   );
 }
 
-/** Files of rows, which are added to a table; others are dumps. */
+/** Names of files with rows for a table; other files are dumps. */
 const ROWS = /\.(?:csv|tsv|json|jsonl|ndjson)$/i;
 const ImportDialog = lazyPart(() => import('./imports/import-dialog.tsx').then((made) => made.ImportDialog));
 

@@ -6,7 +6,7 @@ export const signIn = {
   signInLead: 'Welcome back.',
   again: 'Enter your password',
   againLead:
-    'This shows or changes what gives access to your account. You gave your password more than 15 minutes ago.',
+    'This action affects access to your account, and you gave your password more than 15 minutes ago.',
   goOn: 'Continue',
   ended: 'Your session ended',
   endedLead: 'Sign in to continue. Your input on this page has been kept.',
@@ -29,7 +29,7 @@ export const signIn = {
   },
   ask: {
     invitation: 'Ask the administrator of this cloud for an invitation.',
-    closed: 'Ask the administrator of this cloud for one.',
+    closed: 'Ask the administrator of this cloud for an account.',
   },
   signUpLead: 'A new account starts with free credits.',
   username: 'User name',
@@ -37,7 +37,7 @@ export const signIn = {
   email: 'E-mail address',
   emailRule: 'You can also sign in with it.',
   forgot: 'Forgot your password?',
-  forgotLead: 'Ask the administrator of this cloud for a link to set a new one.',
+  forgotLead: 'Ask the administrator of this cloud for a link to set a new password.',
   forgotOperator: 'If you run this cloud, run this command on its host. It prints the link:',
   byDomain: {
     lead: (domains: readonly string[]) =>

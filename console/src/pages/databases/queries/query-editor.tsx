@@ -187,7 +187,7 @@ export function QueryEditor(props: QueryEditorProps) {
     view.current?.dispatch({ effects: language.current.reconfigure(languageOf(grammar, tables)) });
   }, [grammar, tables]);
   useEffect(() => {
-    // Chosen from the history: the editor shows it.
+    // A query chosen from the history replaces the text of the editor.
     const doc = view.current?.state.doc.toString();
     if (doc === undefined || doc === value) return;
     view.current?.dispatch({ changes: { from: 0, to: doc.length, insert: value } });

@@ -25,7 +25,7 @@ export interface Outcome {
   readonly done: readonly Step[];
   /** Names that already exist: nothing was stored. */
   readonly taken: readonly Step[];
-  /** Why some were not moved. */
+  /** Error of the files that were not moved. */
   readonly failure: unknown;
 }
 

@@ -35,7 +35,7 @@ export const databaseCare = {
   loaded: 'The dump was loaded',
   added: 'The rows were added to the existing tables',
   leftOut: (count: number) =>
-    `${count} ${count === 1 ? 'part' : 'parts'} of the dump cannot exist here and ${count === 1 ? 'was' : 'were'} left out`,
+    `${count} ${count === 1 ? 'part' : 'parts'} of the dump cannot be loaded here and ${count === 1 ? 'was' : 'were'} left out`,
   loadLine: (line: number) => `Line ${line}:`,
   leftOutMore: (count: number) => `And ${count} more.`,
   restart: 'Restart',

@@ -31,7 +31,7 @@ export const databases = {
     engine: 'Engine',
     unavailable: 'Not available on this host',
     preparing: ({ percent, step }: { percent: number | null; step: string }) =>
-      `This host is still preparing it (${percent === null ? step : `${percent} %`}). A database that you create now waits for it.`,
+      `This host is still installing the engine (${percent === null ? step : `${percent} %`}). A new database waits until it is installed.`,
     fix: (fix: string) => `For the operator: ${fix}`,
     version: (version: string) => `Version ${version}`,
     nameRule: 'Use lower-case letters, digits, hyphens and underscores. Start with a letter.',

@@ -3,7 +3,7 @@ import { counted } from '../counted.ts';
 
 export const links = {
   forgotten: {
-    lead: 'You get a mail with a link to set a new one.',
+    lead: 'You get a mail with a link to set a new password.',
     send: 'Send the link',
     sent: 'Check your mail',
     sentLead: (email: string) => `If ${email} is confirmed for an account, a link is on its way.`,
@@ -17,7 +17,8 @@ export const links = {
     done: 'The address is confirmed',
     doneLead: (email: string, name: string) => `${email} is the address of ${name}.`,
     incomplete: 'This link is incomplete',
-    incompleteLead: 'Open it again from your mail. If you have already used it, you are done.',
+    incompleteLead:
+      'Open the link again from your mail. If you have already used it, no further step is needed.',
     goOn: 'Open the console',
   },
   reset: {
@@ -25,15 +26,16 @@ export const links = {
     lead: 'The link that you opened can be used once.',
     incomplete: 'This link is incomplete',
     incompleteLead:
-      'Open it again from where you received it. If you have used it already, sign in with your new password.',
+      'Open the link again where you received it. If you have already used it, sign in with your new password.',
     password: 'New password',
     again: 'New password, again',
     differ: 'The passwords differ.',
-    linkEnded: 'If you set a password with this link, sign in with it. Otherwise ask for another link.',
+    linkEnded:
+      'If you set a password with this link, sign in with that password. Otherwise ask for another link.',
     save: 'Set password',
     done: 'The password is set',
     doneLead: (name: string) => `You are signed in as ${name}.`,
-    signIn: (name: string) => `Sign in with it as ${name}.`,
+    signIn: (name: string) => `Sign in as ${name} with the new password.`,
     ended: (sessions: number) =>
       sessions === 0
         ? 'There were no sessions to end.'

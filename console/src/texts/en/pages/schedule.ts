@@ -76,7 +76,7 @@ export const schedule = {
     schedule: ['A schedule', 'Nobody has chosen when recovery points are created.'],
     scheduleDone: ['A schedule', 'Recovery points are created automatically.'],
     key: ['The recovery key', 'Without the key, nobody can restore a recovery point.'],
-    keyDone: ['The recovery key', 'An administrator has confirmed having it.'],
+    keyDone: ['The recovery key', 'An administrator has confirmed having the key.'],
   },
   targetHow:
     'Mount another disk or an NFS share, or use an S3 bucket. Set it in the environment of Cloudlet, and restart Cloudlet:',

@@ -20,7 +20,7 @@ export const uploads = {
   pause: (name: string) => `Pause ${name}`,
   resume: (name: string) => `Resume ${name}`,
   damaged: 'A part arrived damaged. Send the file again; undamaged parts are kept.',
-  otherFile: 'This is not the file of the started upload, or it was changed since.',
+  otherFile: 'This is not the file of the unfinished upload, or it has changed since.',
   fold: 'Collapse uploads',
   unfold: 'Expand uploads',
   clear: 'Close uploads',
