@@ -98,5 +98,5 @@ async function statusOf({ api }: Cloud): Promise<string> {
   const { statusCode, body } = await api.inject({ method: 'GET', url: '/api/system/status', headers });
   if (statusCode !== 200) throw new Error(`the status call returned ${statusCode}: ${body.slice(0, 200)}`);
   const { version } = JSON.parse(body) as { version: string };
-  return `a second cloud, version ${version}, opens the data and answers`;
+  return `a second cloud of version ${version} opened the data and responds`;
 }

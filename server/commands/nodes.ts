@@ -11,7 +11,7 @@ list    prints the nodes of the cluster; * marks the one of this data directory
 drain   takes a node out of load balancing: its /readyz returns 503, and it takes no leases. It still
         answers requests
 resume  undoes drain, as does a restart of the node
-forget  removes a node that has stopped or is lost from the list
+forget  removes a stopped or lost node from the list
 
 NODE is a name, an id, or self, which is the node of this data directory; it must be running.
 `;

@@ -63,7 +63,7 @@ async function run(config: Config, { positionals, values }: Words): Promise<numb
   const stopped = Promise.race([stopSignal(), ...(isWorker ? [parentEnded()] : [])]);
   await report.ready(running.cloud, (systemClock.monotonic() - began) / 1000);
   await first;
-  flushCompileCache(); // else only an orderly stop would keep it
+  flushCompileCache(); // otherwise only a regular stop would store the cache
   const collection = collectOnceQuiet();
   const endPreparing = await prepareMissing(report.preparing);
   await stopped;

@@ -77,7 +77,7 @@ test('the command line shows it, sets it and turns it off', async () => {
   assert.match(preview.stdout, /^stays {2}drp-\w+ {2}\S+ \S+ {2}complete {2}daily, newest_complete\n/);
   assert.match(
     preview.stdout,
-    /With 1 daily, 1 stay and 0 recovery points would be deleted after the next one\n$/,
+    /With 1 daily, 1 would be kept and 0 recovery points deleted after the next one\n$/,
   );
   assert.match((await cli('schedule', 'off')).stdout, /^No recovery points are created automatically\. /);
   assert.equal((await lost.admin.expect(200, SCHEDULE)).next_at, null);

@@ -85,7 +85,7 @@ export function checkPublishedPorts(config: Config): Finding[] {
     {
       level: 'warn',
       subject,
-      detail: `${where}, the console's host: web pages of machines can sign their visitors out of the console (but not in)`,
+      detail: `${where}, the console's host: a machine's web page can sign its visitors out of the console, but not in`,
       fix: 'set CLOUDLET_PUBLISHED_HOST to another name or address of this host, or CLOUDLET_PUBLISHED_PORTS=off',
     },
   ];
@@ -171,7 +171,7 @@ export async function checkVmAddresses({ vmNetwork, vmPool }: Config): Promise<F
 async function rulesOf(network: string): Promise<{ bases: string[] } | { fix: string }> {
   if (!network.startsWith('127.'))
     return {
-      fix: 'make those programs listen on specific addresses, or do not change CLOUDLET_VM_POOL',
+      fix: 'make those programs listen on specific addresses, or leave CLOUDLET_VM_POOL at its default',
     };
   if (process.getuid?.() !== 0) return { fix: `run Cloudlet as root with nftables, ${LED}` };
   try {

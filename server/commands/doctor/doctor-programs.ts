@@ -20,7 +20,7 @@ export async function checkFilter(): Promise<Finding> {
   const { problem } = await findFilter();
   if (problem === '')
     return { level: 'ok', subject, detail: 'the system calls of database programs are filtered' };
-  const fix = 'apt-get install perl-base, on a kernel with seccomp filters';
+  const fix = 'install Perl (apt-get install perl-base), and use a kernel with seccomp filters';
   return { level: 'warn', subject, detail: problem, fix };
 }
 

@@ -49,6 +49,6 @@ function tellDrill(id: string, { result, seconds, reason, checks }: Drill): void
     console.log(`  ${WORDS[state as keyof typeof WORDS].padEnd(8)}${name.padEnd(22)}${detail}`);
   }
   if (result === 'skipped') console.log(`${id} was not drilled: ${reason}`);
-  else if (result === 'failed') console.log(`${id} failed its drill of ${seconds} s. ${reason}`);
+  else if (result === 'failed') console.log(`${id} failed its drill after ${seconds} s. ${reason}`);
   else console.log(`${id} passed its drill in ${seconds} s`);
 }

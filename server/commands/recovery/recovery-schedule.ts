@@ -43,7 +43,7 @@ export async function retention(config: Config, { values }: Words): Promise<numb
   }
   const points = plural(goes.length, 'recovery point');
   console.log(
-    `With ${sayKeep(keep)}, ${stays.length} stay and ${points} would be deleted after the next one`,
+    `With ${sayKeep(keep)}, ${stays.length} would be kept and ${points} deleted after the next one`,
   );
   return 0;
 }
@@ -70,7 +70,9 @@ function readKeep(text: string): KeepRules {
   for (const part of text.split(',')) {
     const [, rule = '', count = ''] = /^(\w+)=(\d{1,4})$/.exec(part.trim()) ?? [];
     if (!RULES.some((one) => one === rule)) {
-      throw new UsageError(`--keep is a list such as daily=7,weekly=4 of ${RULES.join(', ')}, not ${part}`);
+      throw new UsageError(
+        `--keep must list rules such as daily=7,weekly=4 (${RULES.join(', ')}), not ${part}`,
+      );
     }
     keep[rule as Rule] = Number(count);
   }
