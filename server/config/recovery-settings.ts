@@ -61,7 +61,7 @@ export const RECOVERY_SETTINGS = {
     60,
     1,
     100_000,
-    'How long such a dump may stall, for example on a table lock',
+    'How long a database dump for a recovery point may stall, for example on a table lock',
   ),
   continuousSeconds: integer(
     'CLOUDLET_CONTINUOUS_SECONDS',
@@ -70,7 +70,7 @@ export const RECOVERY_SETTINGS = {
     3600,
     'How often the logs of PostgreSQL servers are archived in CLOUDLET_RECOVERY_TARGET, so that databases can be restored as of any moment; 0: never',
   ),
-  continuousDays: integer('CLOUDLET_CONTINUOUS_DAYS', 7, 1, 365, 'How long these logs are kept'),
+  continuousDays: integer('CLOUDLET_CONTINUOUS_DAYS', 7, 1, 365, 'How long archived logs are kept'),
   drillDirectory: text(
     'CLOUDLET_DRILL_DIR',
     '',

@@ -27,7 +27,7 @@ const DOMAIN = 'domain:';
 export const REGISTRATION_SETTING: Setting<Wanted> = {
   env: 'CLOUDLET_REGISTRATION',
   fallback: 'auto',
-  help: 'Who gets an account: everyone who registers (open), anyone with an invitation, anyone who gets mail at an address of a domain (`domain:example.org,example.net`; needs CLOUDLET_SMTP_URL), or only users for whom an administrator creates one (closed); auto: open while only this computer reaches the cloud, else (CLOUDLET_HOST is no loopback address, or CLOUDLET_PUBLIC_URL names another host) invitation (auto, open, invitation, domain:…, closed)',
+  help: 'Who gets an account: everyone who registers (open), anyone with an invitation, anyone who gets mail at an address of a domain (`domain:example.org,example.net`; needs CLOUDLET_SMTP_URL), or only users for whom an administrator creates one (closed); auto: open if only this computer can reach the cloud; invitation if CLOUDLET_HOST is not a loopback address or CLOUDLET_PUBLIC_URL names another host (auto, open, invitation, domain:…, closed)',
   parse: (value) => {
     const word = WORDS.find((one) => one === value);
     if (word !== undefined) return word;

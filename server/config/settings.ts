@@ -52,7 +52,7 @@ export const SETTINGS = {
     'CLOUDLET_COMPUTE',
     'on',
     ['on', 'off'],
-    'off: this node of a cluster has no machines, images and databases; it forwards calls for them to the node that does',
+    'off: this node of a cluster has no machines, images and databases; it forwards calls for them to the node that has them',
   ),
   masterKeyFile: text(
     'CLOUDLET_MASTER_KEY_FILE',
@@ -162,7 +162,7 @@ export const SETTINGS = {
     0,
     0,
     1e9,
-    'Maximum registrations per address in 10 minutes; 0: 300 while only this computer reaches the cloud, else (CLOUDLET_HOST is no loopback address, or CLOUDLET_PUBLIC_URL names another host) 20',
+    'Maximum registrations per address in 10 minutes; 0: 300 if only this computer can reach the cloud; 20 if CLOUDLET_HOST is not a loopback address or CLOUDLET_PUBLIC_URL names another host',
   ),
   loginFailures: integer(
     'CLOUDLET_LOGIN_FAILURES',
@@ -311,7 +311,7 @@ export const SETTINGS = {
     0,
     0,
     100,
-    'Percentage of the machine memory, and of a nearly full disk, available to all accounts without credits granted by an administrator, each at most a quarter of that share; 100: no limit; 0: 100 while only this computer reaches the cloud, else 50',
+    'Percentage of the machine memory, and of a nearly full disk, available to all accounts without credits granted by an administrator, each at most a quarter of that share; 100: no limit; 0: 100 if only this computer can reach the cloud, otherwise 50',
   ),
   vmUidBase: integer(
     'CLOUDLET_VM_UID_BASE',
