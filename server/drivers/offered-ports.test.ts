@@ -112,7 +112,7 @@ test('ports beyond 8 KiB are not told, which an alarm says, and none of them is 
   const kept = portsIn(of.tcp ?? '');
   assert.ok(kept.length > 1000 && kept.length < 3000);
   assert.deepEqual(kept, all.slice(0, kept.length));
-  const missing = `${3000 - kept.length} ports .* such as ${all[kept.length]}, are open at the host node only`;
+  const missing = `${3000 - kept.length} ports .* such as ${all[kept.length]}, are open only at the host node`;
   assert.match(raised.get('ports_not_told') ?? '', new RegExp(missing));
   for (const port of all.slice(1000)) ports.withdraw(port);
   assert.deepEqual(portsIn(ports.told().of.tcp ?? ''), all.slice(0, 1000));

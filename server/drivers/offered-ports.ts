@@ -12,9 +12,9 @@ import { portsIn, rangesOf } from '../platform/port-ranges.ts';
 export interface OfferedPort {
   /** A name that the nodes know; see server-proxy/login-watch.ts. */
   readonly protocol: string;
-  /** Addresses of this host on which it listens; `*`: all. */
+  /** Addresses of this host on which the port is open; `*`: all. */
   readonly addresses: readonly string[];
-  /** Serves a client from that address, which may have sent bytes already. */
+  /** Serves a client with this address, which may have sent bytes already. */
   take(client: Socket, address: string): void;
 }
 
@@ -142,8 +142,8 @@ export class OfferedPorts {
     }
     alarms.raise(
       ALARM,
-      `${missing.length} ports of databases or machines, such as ${port}, are open at the host node only: ` +
-        'the list of all ports is too long for front nodes',
+      `${missing.length} ports of databases or machines, such as ${port}, are open only at the host node: ` +
+        'the complete port list is too long for front nodes',
       'Choose a smaller range in CLOUDLET_PUBLISHED_PORTS, so that the ports are adjacent, or publish fewer',
     );
   }

@@ -19,7 +19,7 @@ export function keptPort(folder: string): number | null {
   }
 }
 
-/** True when one was kept, whether it can still be read or not. */
+/** True if a port was stored, even if the file is unreadable now. */
 export function hadPort(folder: string): boolean {
   return existsSync(join(folder, FILE));
 }

@@ -42,7 +42,7 @@ export interface ThreadProgram {
 export class BlobThread<Request extends object, Reply> {
   readonly #worker: Worker;
   readonly #waiting = new Map<number, Waiting<Reply>>();
-  /** Numbers of the slots that it has received. */
+  /** Numbers of the slots that the thread has received. */
   readonly #slots = new Set<number>();
   #nextId = 0;
   #alive = true;

@@ -90,7 +90,7 @@ export async function tryOut(objects: S3Objects, limits?: S3Limits): Promise<voi
   await objects.put(key, bodyOf(Buffer.from(content)), limits);
   const found = await objects.text(key, limits);
   await objects.remove(key, limits);
-  if (found !== content) throw s3Fault('refused', 'the bucket returned other bytes than were stored');
+  if (found !== content) throw s3Fault('refused', 'the bucket returned different bytes than were stored');
   if ((await objects.text(key, limits)) !== undefined) {
     throw s3Fault('refused', 'the bucket still lists an object after its removal');
   }

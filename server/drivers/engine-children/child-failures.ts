@@ -6,7 +6,7 @@ import { ChildGone, ChildRefused } from './tenant-child.ts';
 const RETRY_SECONDS = 5;
 const RECOVERY_HINT =
   'Load its last dump with POST /api/databases/{database_id}/load, or ask the operator: an earlier recovery point ' +
-  'may contain one';
+  'may contain a dump';
 export const DISPLACED_HINT =
   'Run shorter statements, or fewer databases at the same time, then try again: add an index, or split the work';
 

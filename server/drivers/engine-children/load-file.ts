@@ -106,8 +106,8 @@ export class Examinations implements SlotUser {
   }
 
   /**
-   * Has a process check the content of the folder. Throws LoadFailed if it is unusable or takes longer than
-   * ten minutes, and `engine_unavailable` when another account needed the slot.
+   * Has a process check the content of the folder. Throws LoadFailed if the content is unusable or the check
+   * takes longer than ten minutes, and `engine_unavailable` when another account needed the slot.
    */
   async examine({ folder, database, received, how }: Examining): Promise<void> {
     const { clock, slots, host, keepFreeBytes } = this.#deps;
@@ -167,7 +167,9 @@ function examiningError(error: unknown): unknown {
   if (error.why === 'displaced') return loadDisplaced(error);
   const minutes = CHECK_MS / 60_000;
   if (error.why === 'silent') return new LoadFailed(`the file takes longer than ${minutes} minutes to check`);
-  return new LoadFailed('the process that checked the file ended: the file may need more memory than it has');
+  return new LoadFailed(
+    'the process that checked the file ended: the check may need more memory than is available',
+  );
 }
 
 /** Checks the child's answer, and records omitted statements. Throws LoadFailed. */

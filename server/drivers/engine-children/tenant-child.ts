@@ -89,11 +89,11 @@ export interface TenantChildOptions {
   readonly onDamage?: (what: string) => void;
   /** Called when its priority becomes low. */
   readonly onLong?: () => void;
-  /** Whether its account had such a process lately: each of them leaves one processor free then. */
+  /** Whether its account recently had a low-priority process: each of them then leaves one processor free. */
   readonly isHeavy?: () => boolean;
 }
 
-/** The child's times by then. */
+/** Processor times of the child at one moment. */
 interface Used extends ProcessorTimes {
   /** A time of the monotonic clock. */
   readonly at: number;
@@ -108,7 +108,7 @@ const MAX_PING_MS = 200;
 const APART_MS = 150;
 /** A process that computes for this long gets low priority on the others too. */
 const LAST_MS = 1000;
-/** It has the usual priority again after it rested as long as it computed, at most this long. */
+/** A process gets the usual priority back after it was idle as long as it computed, at most this long. */
 const MOST_LONG_MS = 10_000;
 /** Shares of the time from which a process computes: on a processor, or there and waiting for one. */
 const BUSY_SHARE = 0.25;

@@ -23,7 +23,7 @@ export interface OutboundGuardDeps {
 const CLOSED = 'outbound connections of virtual machines are unavailable';
 const TURN_OFF = 'set CLOUDLET_VM_OUTBOUND=off';
 const WEAKER =
-  'virtual machines work, with one layer of isolation less: a guest that escapes QEMU can reach every port of ' +
+  'virtual machines work, with one less layer of isolation: a guest that escapes QEMU can reach every port of ' +
   'this host. This matters if untrusted users have virtual machines here';
 export const INSTALL_NFT = 'apt-get install nftables';
 

@@ -21,7 +21,7 @@ export function openOwn(folder: string, name: string, access: number): number {
   const found = fs.fstatSync(fd);
   if (found.isFile() && found.nlink === 1 && found.uid === fs.statSync(folder).uid) return fd;
   fs.closeSync(fd);
-  throw new Error(`${name} is not a separate file`);
+  throw new Error(`${name} is not a regular file, is linked elsewhere, or belongs to another user`);
 }
 
 /** The last bytes of a file. */

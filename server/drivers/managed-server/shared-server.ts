@@ -160,7 +160,7 @@ export class SharedServer {
     await removeTree(this.#done);
     fs.renameSync(this.#folder, this.#done);
     this.#deps.warn(
-      `${this.#deps.title}: every account now has its own server; the old data are removed in a week`,
+      `${this.#deps.title}: every account now has its own server; the old data is removed in a week`,
     );
   }
 

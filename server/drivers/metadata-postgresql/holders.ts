@@ -108,7 +108,7 @@ async function endWriter(client: pg.Client, writer: string): Promise<void> {
   await client.query('DELETE FROM store_leases WHERE writer = $1', [writer]);
 }
 
-/** Ends that node unless it was heard meanwhile. False: it lives. */
+/** Ends the node unless it has sent a heartbeat meanwhile. False: the node is alive. */
 export async function endIfSilent(client: pg.Client, writer: string): Promise<boolean> {
   await client.query('BEGIN');
   try {

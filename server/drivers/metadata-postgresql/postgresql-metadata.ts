@@ -226,7 +226,7 @@ export class PostgresqlMetadata implements Metadata {
     return writer === undefined ? this.#readers.clients : [...this.#readers.clients, writer];
   }
 
-  /** One that is being opened delays no other. */
+  /** A connection that is still being opened does not delay the others. */
   #cutAll(): void {
     for (const client of this.#clients) void client.then(cut, () => {});
   }
@@ -360,7 +360,7 @@ async function holdOf(
     return { membership: members, release: () => members.release() };
   }
   const onTakenOver = (by: string) =>
-    onFenced(`The Cloudlet ${by}, has taken over the metadata database; this Cloudlet no longer writes`);
+    onFenced(`Another Cloudlet (${by}) has taken over the metadata database; this Cloudlet no longer writes`);
   const hold = await StoreHold.take({ url, writer, clock, onTakenOver, ...others });
   return { membership: ALONE, release: () => hold.release() };
 }
@@ -380,6 +380,6 @@ async function assertNotMovedAway(client: pg.Client): Promise<void> {
   if (rows[0] === undefined) return;
   const { to } = JSON.parse(rows[0].value) as Moved;
   throw new StartupError(
-    `The metadata of this cloud were moved to ${to}: start Cloudlet without CLOUDLET_METADATA_URL there`,
+    `The metadata of this cloud was moved to ${to}: start Cloudlet with that data directory and without CLOUDLET_METADATA_URL`,
   );
 }

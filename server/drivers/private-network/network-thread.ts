@@ -40,7 +40,7 @@ export type ThreadMessage =
 
 export interface DialRequest {
   readonly accountId: number;
-  /** The database's, see Gateway. */
+  /** Number of the database, see Gateway. */
   readonly number: number;
   readonly port: number;
 }

@@ -23,10 +23,10 @@ const IDLE_MS = 5000;
 export interface PieceThreadsDeps {
   /** File of the driver's thread, which calls answerPieceJobs(). */
   readonly thread: string;
-  /** More than a PieceSetup, for that thread. */
+  /** A PieceSetup with further values for the driver's thread. */
   readonly setup: () => Readonly<Record<string, unknown>>;
   readonly key: Uint8Array;
-  /** Converts a failure to store to one for people. */
+  /** Converts a failed write to an error for people. */
   readonly explain: (cause: unknown) => unknown;
   /** Converts a read failure that is not damage; default: unchanged. */
   readonly explainReading?: (cause: unknown) => unknown;

@@ -80,7 +80,7 @@ async function proveReplacement({ objects, key, prefix, isOwn, limits }: Trial):
   }
   const found = await objects.whole(key, 2 ** 20, limits);
   if (found?.equals(content) !== true)
-    throw s3Fault('refused', 'the S3 service returned other bytes than were stored');
+    throw s3Fault('refused', 'the S3 service returned different bytes than were stored');
   if (await isOwn(`${prefix}${key}`, createHash('md5').update(content).digest('hex'))) {
     throw s3Fault('foreign', 'the bucket belongs to this cloud, and would be lost with it');
   }

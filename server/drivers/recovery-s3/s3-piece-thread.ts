@@ -15,7 +15,7 @@ import type { BucketLock } from './bucket-proof.ts';
 
 const DAY_MS = 86_400_000;
 
-/** A recovery point survives a restart of S3. */
+/** Retries for long enough that a restart of S3 does not end a recovery point. */
 const PATIENCE: S3Patience = { tries: 10, untilMs: 60_000 };
 /** A sealed piece has at most 4 MiB of content. */
 const MAX_PIECE_BYTES = 5 * 2 ** 20;
@@ -38,7 +38,7 @@ class S3Pieces implements PieceStorage {
     try {
       const found = await this.#objects.head(pieceFile(piece), PATIENCE);
       if (found === undefined) return false;
-      // A point that shares it relies on the lock, less a day.
+      // The lock of a shared piece may end up to a day before that of the new point.
       const lasts = this.#lock === null || found.lockedUntil + DAY_MS >= this.#lockEnd(this.#lock);
       if (!lasts) await this.renewLock(piece);
       return true;

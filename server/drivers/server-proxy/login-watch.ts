@@ -16,7 +16,7 @@ interface LoginProtocol {
   lengthOf(head: Buffer): number | null;
   /** Whether the server's message number `count`, from 0, says that the user is logged in. */
   isLogin(message: Buffer, count: number): boolean;
-  /** The meaning of a first byte before all messages; undefined: it has none. */
+  /** The meaning of the first byte, before all messages; undefined: the byte begins a message. */
   prelude?(byte: number | undefined): 'encrypted' | 'skip' | undefined;
   /**
    * The refusal of encryption to a client that requests it before identifying itself; null: there
@@ -70,7 +70,7 @@ const MYSQL: LoginProtocol = {
   noEncryption: () => null,
 };
 
-/** One whose logins cannot be observed: they count as logged in after a while. */
+/** A protocol without observable logins: its connections count as logged in after a while. */
 const UNSEEN = { headBytes: 1, lengthOf: () => null, isLogin: () => false, noEncryption: () => null };
 const MONGODB: LoginProtocol = { ...UNSEEN, serverBegins: false };
 /** Published ports: a machine may use any protocol. */
@@ -94,7 +94,7 @@ export class LoginWatch {
     this.#protocol = PROTOCOLS[protocol];
   }
 
-  /** Given the next bytes of the server; to be called until it says `in` or `never`. */
+  /** Takes the next bytes of the server. Call until it returns `in` or `never`. */
   sees(bytes: Buffer): LoginState {
     this.#seenBytes += bytes.length;
     if (this.#seenBytes > MAX_BYTES) return 'never';

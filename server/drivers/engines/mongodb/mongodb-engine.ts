@@ -48,8 +48,7 @@ export interface MongodbEngineOptions extends ChildEngineOptions {
   readonly whyNoServer?: string | null;
 }
 
-const WHAT_IT_IS =
-  "Cloudlet's own engine, not a MongoDB server: a command that it lacks is refused with its name";
+const WHAT_IT_IS = "Cloudlet's own engine, not a MongoDB server: unsupported commands are refused by name";
 
 /** Marks the version as ours, unlike any of MongoDB's servers. */
 export const BUILT_IN_VERSION = `${SERVER_VERSION}-cloudlet`;

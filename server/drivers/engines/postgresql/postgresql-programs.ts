@@ -71,7 +71,7 @@ export function missingOf({ major, version, hasClients }: PostgresqlPrograms): N
     reason:
       `PostgreSQL ${version} is npm's package, without pg_dump, psql and pg_upgrade: databases cannot be dumped, ` +
       'loaded, copied or upgraded. It uses OpenSSL 1.1, which is no longer maintained',
-    fix: `install PostgreSQL ${major} on this host and restart Cloudlet; the data stay as they are`,
+    fix: `install PostgreSQL ${major} on this host and restart Cloudlet; the data is not changed`,
   };
 }
 

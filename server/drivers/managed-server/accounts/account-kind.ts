@@ -87,7 +87,7 @@ export interface AccountServerDeps {
 
 /** How to work with an account's server. */
 export interface Wish {
-  /** Set for a user's statement: the user may leave, and it may be ended for another account. */
+  /** Set for a user's statement, which ends if the user leaves or another account needs the server. */
   readonly signal?: AbortSignal | undefined;
   /** A start may take any time while it makes progress. */
   readonly isPatient?: boolean | undefined;

@@ -44,7 +44,7 @@ export class AccountPorts {
     return mended;
   }
 
-  /** The account's port, or the first free one of no other account. */
+  /** The account's port, or the first free port that no other account has. */
   async choose(accountId: number): Promise<number> {
     const ports = this.all();
     const taken = new Set(ports.values());

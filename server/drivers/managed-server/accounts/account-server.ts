@@ -243,7 +243,7 @@ export class AccountServer {
       await this.using((engine) => engine.drop(name));
       return this.#databases.forget(name);
     }
-    // Its data are removed as files: no statement of its account can block that, nor a full disk.
+    // The data is removed as files, which neither statements of the account nor a full disk can block.
     await this.#life.endForGood(async () => {
       for (const part of ['home', 'keeper']) await removeTree(join(this.#deps.folder, part));
       this.#databases.forget(name);

@@ -83,7 +83,7 @@ const TABLES_MS = 10_000;
 const LONG_MS = 60 * 60_000;
 /** Maximum bytes that the server may send of skipped rows. */
 const SKIPPED_BYTES = 64 * 2 ** 20;
-/** Between the server's own end of a statement, our request to end it, and the end of its session. */
+/** Wait for the server to end a statement, then for our request to end it; then its session is ended. */
 const PATIENCE_MS = 1000;
 
 export class TenantQueries<C> {

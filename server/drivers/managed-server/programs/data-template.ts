@@ -83,7 +83,7 @@ export class DataTemplate {
     const { data } = this.#deps;
     const making = this.#making.get(name) ?? this.#made(name, make);
     this.#making.set(name, making);
-    // Not permanent: it may be removed at any time, and is then recreated.
+    // The template may be removed at any time, and is then recreated.
     const from = await making.finally(() => this.#making.delete(name));
     const fresh = join(to.home, `${data}.new`);
     await removeTree(fresh);
@@ -114,7 +114,7 @@ export class DataTemplate {
     return { keeper: join(at, 'keeper'), home, seen: await this.#deps.processes.pathOf(home) };
   }
 
-  /** Other clouds may create the same one: the first is kept, and is complete once it has its name. */
+  /** Other clouds may create the same template: the first is kept, and is complete once it has its name. */
   async #makeIn(base: string, { name, make }: { name: string; make: Make }): Promise<ServerFolders> {
     const { uid } = this.#deps;
     fs.mkdirSync(base, { recursive: true, mode: 0o711 });

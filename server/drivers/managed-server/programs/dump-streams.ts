@@ -13,7 +13,7 @@ const SLOW_BYTES = 256 * 1024;
 const SLOW_MS = 30_000;
 /** A key of a dump of several databases. */
 const KEY_LENGTH = 32;
-/** A reader with this much pending data is the slow side. */
+/** If this much data is pending, the reader is slow, not the program. */
 const FULL_BYTES = 16 * 1024;
 
 /** Databases being loaded or replaced by a load: only Cloudlet uses them. */

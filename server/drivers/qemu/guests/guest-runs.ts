@@ -157,7 +157,7 @@ export class GuestRuns {
     try {
       killProcessesOf(uid);
     } catch {
-      // No file can be opened at the moment.
+      // This process has no free file descriptor at the moment.
     }
   }
 
@@ -182,7 +182,7 @@ export class GuestRuns {
     if (run === null) return { ...stopped, end: this.#lastEnd(vmId) };
     const record = this.#deps.folders.run(vmId);
     const runningSince = record?.handle === run.handle ? record.runningSince : null;
-    // One whose start was interrupted has a process but never ran. One that does not respond counts
+    // A guest whose start was interrupted has a process but never ran. One that does not respond counts
     // as running.
     if (runningSince === null) {
       const status = await run.status(STATUS_MS).catch(() => 'running');

@@ -169,7 +169,7 @@ export class ImageLibrary {
       const stat = await file.stat();
       const isItsOwn = uid === null || stat.uid === uid;
       if (!stat.isFile() || stat.nlink !== 1 || !isItsOwn)
-        throw new Error('the result is not a separate file');
+        throw new Error('the result is not a regular file, is linked elsewhere, or belongs to another user');
       recognized(result, found.virtualBytes, 'qcow2');
       if (uid !== null) await file.chown(0, 0);
       await file.chmod(0o444);

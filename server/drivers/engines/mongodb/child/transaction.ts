@@ -26,7 +26,7 @@ export class DocumentsTransaction {
   }
 
   /**
-   * Runs a command, the first of which also waits until no other transaction writes. Throws CommandError if
+   * Runs a command. The first command also waits until no other transaction writes. Throws CommandError if
    * the reply is a failure, but not for `writeErrors`; both end the transaction.
    */
   async run(command: Document): Promise<Document> {

@@ -36,7 +36,7 @@ export async function logState(client: ClientBase): Promise<LogState> {
   return { line: from === null ? null : row.line, from: from ?? 0n, to: BigInt(row.to), at: Number(row.at) };
 }
 
-/** Keeps the log from now on, only for that line. */
+/** Makes the server keep its log from now on, for this line only. */
 export async function keepLog(client: ClientBase, line: string): Promise<void> {
   const name = `${PREFIX}${line}`;
   if (!LINE.test(name)) throw new Error('not a name that Cloudlet generates');
