@@ -13,7 +13,7 @@ export function accountNotFound(): AppError {
 
 /** A password that has to be changed. Setting it again would change nothing. */
 export function samePassword(): AppError {
-  return invalidField('password', 'must differ from the present password, which has to be changed');
+  return invalidField('password', 'must differ from the current password');
 }
 
 /** For callers who know the password or have a link. */

@@ -38,7 +38,7 @@ export interface AccountRow {
   readonly must_change: number;
   /** When its holder confirmed the address; null: not yet. */
   readonly email_verified_at: number | null;
-  /** Subjects of mail that it wants, separated by commas. */
+  /** Subjects of mail that the account gets, separated by commas. */
   readonly mail_about: string;
 }
 

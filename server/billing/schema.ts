@@ -160,7 +160,10 @@ export const NewPrice = namedObject('NewPrice', {
     description: 'Credits per unit, at most 9 decimals',
   }),
   effective_from: Type.Optional(
-    Type.String({ maxLength: 40, description: `${given}; a whole, future hour. Default: the next hour` }),
+    Type.String({
+      maxLength: 40,
+      description: `${given}; a full hour in the future. Default: the next full hour`,
+    }),
   ),
 });
 export type NewPrice = Static<typeof NewPrice>;

@@ -42,7 +42,7 @@ export interface Exporting {
   /** Whether the bytes count as traffic of the account. */
   readonly isCounted: boolean;
   readonly signal: AbortSignal;
-  /** A spool that is closed with the export at the latest. */
+  /** Creates a spool, which is closed at the end of the export at the latest. */
   spool(): Spool;
 }
 

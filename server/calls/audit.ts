@@ -62,7 +62,7 @@ export const ACTORS: ReadonlySet<string> = new Set([CLOUD_ACTOR, OPERATOR.userna
 /** Changes of an account by the cloud itself, without a call. */
 export type OwnAction = 'suspendExpiredAccount' | 'removeClosedAccount';
 
-/** The entry of it, for the commit of the effect. */
+/** The audit entry of the action, for the commit of its effect. */
 export function entryOfCloud(
   action: OwnAction,
   { accountId, username }: { readonly accountId: number; readonly username: string },

@@ -18,8 +18,8 @@ const WAY_OUT =
   'copy what can still be read, then load the last dump (POST /api/databases/{id}/load) or restore an earlier state';
 const STILL = '. Reading and deleting (DELETE, TRUNCATE, DROP) still work, and writes resume automatically';
 const DAMAGE_REASONS = {
-  data_damaged: { code: 'data_damaged', message: `Data of the database are damaged: ${WAY_OUT}` },
-  data_missing: { code: 'data_missing', message: `Data of the database are missing: ${WAY_OUT}` },
+  data_damaged: { code: 'data_damaged', message: `Data of the database is damaged: ${WAY_OUT}` },
+  data_missing: { code: 'data_missing', message: `Data of the database is missing: ${WAY_OUT}` },
 } as const;
 
 export interface DatabaseViewsDeps {

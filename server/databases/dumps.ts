@@ -144,7 +144,7 @@ export class Dumps {
     });
   }
 
-  /** Applied to the received bytes, to those of each packing, and to what is loaded. */
+  /** Limits the received bytes, the output of each unpacking, and the loaded bytes. */
   async *#limited(dump: AsyncIterable<Uint8Array>, row: DatabaseRow): AsyncGenerator<Uint8Array> {
     let bytes = 0;
     for await (const piece of dump) {

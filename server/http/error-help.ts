@@ -129,7 +129,7 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, Help>> = {
     'Compare the code with the one that the program shows.',
   ),
   session_not_found: help(NOT_YOURS, 'List the sessions.'),
-  bucket_not_found: help(NOT_YOURS, 'List the buckets; create it first.'),
+  bucket_not_found: help(NOT_YOURS, 'List your buckets, or create the bucket first.'),
   object_not_found: help(NOT_YOURS, 'List the files of the bucket. Paths take ids, not names.'),
   share_not_found: help('You have no shared link with this id, or it was ended.', 'See GET /api/shares.'),
   share_password_required: help(
@@ -138,7 +138,7 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, Help>> = {
   ),
   encryption_key_not_found: help(
     'You have no encryption key with that name.',
-    'List the keys; create it first.',
+    'List your encryption keys, or create the key first.',
   ),
   upload_not_found: help('The upload was completed, aborted or never started.', 'Start a new upload.'),
   selection_not_found: help(
@@ -169,7 +169,7 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, Help>> = {
   email_taken: help('Another account has the e-mail address.', 'Choose another address, or log in.'),
   database_exists: help('You have a database with that name.', 'Use that database, or choose another name.'),
   database_not_ready: help(
-    'The database is being created, suspended, being deleted or in error.',
+    'The database is being created or deleted, is suspended, or is in error.',
     'Read its `state` and `state_reason`.',
   ),
   delete_protected: help(
@@ -277,7 +277,7 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, Help>> = {
   job_running: help('The job is already running.', 'Wait until it is finished; GET shows its progress.'),
   node_invalid_state: help(
     'The state of the node does not allow this.',
-    'Read the state with `GET /api/admin/nodes`; the detail says which are allowed.',
+    'Read the state with `GET /api/admin/nodes`; `detail` names the allowed states.',
   ),
   not_a_cluster: help(
     'This cloud is one process, so it has no nodes to change.',
@@ -361,11 +361,11 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, Help>> = {
   starting: help('Cloudlet is starting: some of its ports are not open yet.', LATER),
   draining: help(
     'This node of the cluster is about to stop, or an administrator drained it.',
-    'Nothing: proxies send requests to the other nodes.',
+    'No action is needed: proxies send requests to the other nodes.',
   ),
   node_cut_off: help(
     'This node of the cluster cannot reach the database.',
-    'Nothing: proxies send requests to the other nodes.',
+    'No action is needed: proxies send requests to the other nodes.',
   ),
   shutting_down: help('Cloudlet is being stopped.', LATER),
   out_of_space: help(

@@ -101,7 +101,7 @@ export interface RememberedDeps<K, V> {
   readonly most?: number;
 }
 
-/** A cache whose entries are read once while they are fresh. */
+/** A cache that reads an entry again only when the entry is no longer fresh. */
 export class Remembered<K, V> {
   readonly #deps: RememberedDeps<K, V>;
   readonly #known = new Map<K, { readonly value: V; readonly mark: number }>();

@@ -75,7 +75,7 @@ export function inFirstCommit(entry: CallEntry | undefined) {
   };
 }
 
-/** With the entry alone, for a call with several commits. */
+/** A recorder that also has the audit entry alone, for a call with several commits. */
 export interface CallRecorder extends Recorder {
   readonly entry?: CallEntry | undefined;
 }

@@ -57,7 +57,7 @@ export function assertNotMoved(directory: string): void {
   if (!existsSync(path)) return;
   const { to } = JSON.parse(readFileSync(path, 'utf8')) as Moved;
   throw new StartupError(
-    `The metadata of this cloud are in ${to}: set CLOUDLET_METADATA_URL, or move them back with cloudlet migrate --to sqlite`,
+    `The metadata of this cloud is in ${to}: set CLOUDLET_METADATA_URL, or move it back with cloudlet migrate --to sqlite`,
   );
 }
 

@@ -72,7 +72,7 @@ export const CHECK_DISK = 'Check the disk and the kernel log (`dmesg`), then res
 
 const READ_ONLY_ALARMS: ReadonlyMap<string, string> = new Map([
   ['metadata_write_failed', 'after a disk error'],
-  ['metadata_taken_over', 'since another Cloudlet took over the database of the metadata'],
+  ['metadata_taken_over', 'since another Cloudlet took over the metadata database'],
   ['blob_fsync_failed', 'after a disk error'],
 ]);
 

@@ -61,7 +61,7 @@ type Ending = keyof typeof CLOSED;
 
 const REASONS: Readonly<Record<Ending, string>> = {
   ended: '',
-  notUnderstood: 'Bytes go in binary frames; an empty text frame ends your side',
+  notUnderstood: 'Send bytes in binary frames; an empty text frame ends your direction',
   reset: 'The other side closed the connection abruptly',
   gone: 'The machine or database was stopped, suspended or deleted',
   idle: 'The tunnel was idle for too long',

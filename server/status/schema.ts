@@ -14,7 +14,7 @@ const ScrubStatus = namedObject('ScrubStatus', {
   checked_bytes: Type.Integer(),
   damaged_blobs: Type.Integer(),
   checked_rows: Type.Integer({ description: 'Object versions whose metadata the last completed scrub read' }),
-  damaged_rows: Type.Integer({ description: 'Object versions whose metadata are damaged' }),
+  damaged_rows: Type.Integer({ description: 'Object versions whose metadata is damaged' }),
   checked_buckets: Type.Integer({ description: 'Buckets whose settings the last completed scrub read' }),
   checked_databases: Type.Integer({ description: 'Databases read by the last completed scrub' }),
 });
@@ -86,8 +86,7 @@ export const SystemStatus = namedObject('SystemStatus', {
       accel: Type.String({ description: 'Accelerator that new machines use' }),
       accel_reason: Type.String({ description: 'Why no faster accelerator is used' }),
       preparing: Type.Union([Preparing, Type.Null()], {
-        description:
-          'Whether the host is still building the image of machines: starting machines wait for it',
+        description: 'Whether the host is still building the built-in image; machines that start wait for it',
       }),
       problem: component.problem,
       fix: component.fix,

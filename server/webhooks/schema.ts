@@ -34,7 +34,7 @@ export const WebhookChange = namedObject('WebhookChange', {
   events: Type.Optional(Events),
   description: Type.Optional(Description),
   enabled: Type.Optional(
-    Type.Boolean({ description: 'false fails pending deliveries; recover retries them later' }),
+    Type.Boolean({ description: 'false: pending deliveries fail, and can be retried later with `recover`' }),
   ),
 });
 export type WebhookChange = Static<typeof WebhookChange>;

@@ -139,7 +139,7 @@ describe('access', () => {
     for (const [key, instead] of [
       ['s3:TlsVersion', 'use aws:SecureTransport'],
       ['s3:object-lock-remaining-retention-days', 'use s3:object-lock-retain-until-date'],
-      ['aws:SourceArn', 'no service calls for others here'],
+      ['aws:SourceArn', 'services do not make requests for accounts'],
       ['aws:ResourceAccount', 'use s3:ResourceAccount'],
     ] as const) {
       const policy = allow('*', { Condition: { StringEquals: { [key]: 'x' } } });

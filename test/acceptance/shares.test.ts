@@ -66,7 +66,7 @@ test('a link to a file gives its current bytes, shows in the list, and ends at o
   assertProblem(await visit(made.url), 403, 'invalid_link');
   const page = await visit(made.url, { headers: { accept: 'text/html' } });
   assert.equal(page.status, 403);
-  assert.match(String(page.body), /This link opens nothing/);
+  assert.match(String(page.body), /This link does not work/);
   assertProblem(
     await user.call(`/api/shares/${made.share_id}`, { method: 'DELETE' }),
     404,

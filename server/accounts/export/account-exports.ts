@@ -37,9 +37,9 @@ export interface AccountExportsDeps {
   /** In the order of the archive. Accounts themselves come first. */
   readonly sources: readonly ExportSource[];
   readonly openSpool: () => Spool;
-  /** Exports of all accounts at once that are read quickly; default: 4. */
+  /** Maximum concurrent exports of all accounts that are read quickly; default: 4. */
   readonly mostAtOnce?: number;
-  /** With those that are read slowly; default: 32. */
+  /** Maximum concurrent exports, including slowly read ones; default: 32. */
   readonly mostInAll?: number;
 }
 
@@ -131,7 +131,7 @@ export class AccountExports {
       .sort(([, a], [, b]) => a.pace.bytesPerMs() - b.pace.bytesPerMs());
     if (quick.length >= mostAtOnce || slowest === undefined) {
       throw new AppError('overloaded', `${running.length} exports of other accounts are running`, {
-        hint: 'Try again in some minutes: no more exports can run at the same time',
+        hint: 'Try again in a few minutes, when one of these exports has ended',
         retryAfterSeconds: 60,
       });
     }

@@ -135,7 +135,7 @@ export class MailedLinks {
     );
     const text = confirmationMail({ username, host, url: `${url}/confirm-email#token=${token}` });
     const mail = { ...text, ...whose, lifeMs: CONFIRMATION_LIFE_MS };
-    // Each of many requests at once has counted too few: the commit decides, and the next try counts all.
+    // Concurrent requests do not count each other's mails: the commit decides, and the retry counts all.
     change.addAll(outbox.mailUpTo(mail, CONFIRMATIONS), 'retry');
     change.after(() => outbox.wake());
     return true;
@@ -194,7 +194,11 @@ function taken(): AppError {
 }
 
 function invalidLink(): AppError {
-  return new AppError('invalid_link', 'The link is unknown, used, replaced or expired, or of another host', {
-    hint: 'Request a new link in the console, under Account',
-  });
+  return new AppError(
+    'invalid_link',
+    'The link is unknown, used, replaced or expired, or is for another host name',
+    {
+      hint: 'Request a new link in the console, under Account',
+    },
+  );
 }

@@ -189,7 +189,11 @@ export function assertActive({ username, is_active, suspended_reason, removal_at
 }
 
 function invalidLink(): AppError {
-  return new AppError('invalid_link', 'The link is unknown, used, replaced or expired, or of another host', {
-    hint: 'Ask the administrator of this cloud for a new link; on its host, run "cloudlet admin reset-link NAME"',
-  });
+  return new AppError(
+    'invalid_link',
+    'The link is unknown, used, replaced or expired, or is for another host name',
+    {
+      hint: 'Ask the administrator of this cloud for a new link; on its host, run "cloudlet admin reset-link NAME"',
+    },
+  );
 }

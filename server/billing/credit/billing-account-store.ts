@@ -32,7 +32,7 @@ interface Month {
   readonly to: number;
 }
 
-/** Spend caps of an account, and what it spent in the month that was asked for. */
+/** Spend caps of an account, and its spending in the requested month. */
 export interface SpendRow {
   readonly account_id: number;
   readonly own_cap_micro: Int | null;

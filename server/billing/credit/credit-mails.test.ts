@@ -59,7 +59,7 @@ test('who wants it is warned by mail, in the commit of the event', async () => {
       ],
       [
         'ada@example.org',
-        'Spent in 2026-01: 4.5 credits. Machines and databases that the spend cap stopped start again.',
+        'Spent in 2026-01: 4.5 credits. Machines and databases stopped by the spend cap are starting again.',
       ],
     ],
   );

@@ -41,7 +41,7 @@ function spendMail({ type, data }: Pick<CreditNews, 'type' | 'data'>, place: str
   const { month, cap, spent, percent, resets_at: resetsAt } = data;
   const sums = `Spent in ${month}: ${spent} credits.`;
   if (type === 'billing.spend_cap_lifted') {
-    const text = `${sums} Machines and databases that the spend cap stopped start again.`;
+    const text = `${sums} Machines and databases stopped by the spend cap are starting again.`;
     return { subject: 'Your account is below its spend cap again', text: `${text}\n\n${place}` };
   }
   const of = `${sums} Your spend cap: ${cap} credits.`;

@@ -154,9 +154,7 @@ export function msLeft(micro: bigint, burnNano: bigint): bigint | null {
   return burnNano > 0n ? (micro * NANO_PER_MICRO * BigInt(HOUR_MS)) / burnNano : null;
 }
 
-/**
- * ms to rely on so many micro-credits: half the time that they last, so that new usage is noticed in time.
- */
+/** Validity of an estimate, ms: half the time that the credits last, so that new usage is noticed in time. */
 export function sureMs(micro: bigint, burnNano: bigint): number {
   const lasts = msLeft(micro, burnNano);
   return lasts === null ? MOST_SURE_MS : Math.min(MOST_SURE_MS, Number(lasts) / 2);

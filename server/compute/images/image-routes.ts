@@ -72,7 +72,7 @@ function fetchRoute({ imports }: ImageRoutesDeps): Route {
     summary: 'Download an image by name from its publisher',
     description:
       'Responds immediately; `progress` shows the progress of the download. The image can be used once its state is ' +
-      '`ready`: its bytes then have the checksum that the publisher gives. Images are downloaded one at a time, and a download continues after ' +
+      '`ready`: its checksum then matches that of the publisher. Images are downloaded one at a time, and a download continues after ' +
       'a restart. Deleting the image cancels.',
     permission: 'admin',
     params: KnownImagePath,

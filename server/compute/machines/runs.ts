@@ -217,7 +217,7 @@ function backTo(before: VmState, error: unknown): 'not_started' | 'not_started_n
 function unknownDatabase(name: string, cause: unknown): AppError {
   const why = cause instanceof AppError ? `: ${cause.message}` : '';
   return new AppError('engine_unavailable', `The address of the database ${name} cannot be read now${why}`, {
-    hint: 'retry in a moment; a machine without `databases` starts without them',
+    hint: 'retry in a moment, or start a machine that lists no `databases`',
     cause,
   });
 }

@@ -42,7 +42,7 @@ export async function tryMachine(
     throw new CheckSkipped(`not booted: ${neededMb} MiB of memory are needed, ${freeMb} MiB are free`);
   const store = new VmStore(reads);
   const row = await store.find(id);
-  if (row === undefined) throw new Error(`${name} (${id}) has no row`);
+  if (row === undefined) throw new Error(`${name} (${id}) is missing from the metadata`);
   try {
     const { accel } = await hypervisor.start({ ...guestSpec(row), hasRun: await store.hasRun(id) });
     return `${name} (${id}) boots with ${accel}: ${await signOfLife(hypervisor, id)}`;

@@ -117,7 +117,7 @@ function csvRows(whole: Text, { separator: chosen, header: isHeader, empty }: So
   return { format: 'csv', separator, header, fields, beginning, rows: rows() };
 }
 
-/** Names that differ, also where case does not count: `id`, `name`, `id_2`. */
+/** Makes names unique, ignoring case: `id`, `name`, `id_2`. */
 function distinct(names: readonly string[]): string[] {
   const taken = new Set(names.map((name) => name.toLowerCase()));
   /** The last number appended to each name. */

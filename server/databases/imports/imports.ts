@@ -103,7 +103,7 @@ export class Imports {
         columns: columns.map(({ field, name, type }) => ({ field, name, type })),
       };
       const wanted = columns.filter(({ name }) => name !== null);
-      if (wanted.length === 0) throw invalidField('columns', 'all are left out');
+      if (wanted.length === 0) throw invalidField('columns', 'must not leave out all fields');
       if (ask.isDry) {
         const sample = source.beginning.slice(0, SAMPLE_ROWS).map(({ values }) => [...values]);
         return { ...about, sample, rows: 0 };

@@ -13,7 +13,7 @@ import type { DatabaseStore } from '../store.ts';
 const ALARM = 'damaged_databases';
 const FIX =
   'Restore the folder, or load the last dump (`POST /api/databases/{id}/load`); an earlier recovery point ' +
-  'may contain one (GET /api/disaster-recovery/points lists them). To read the rest of a damaged database, ' +
+  'may contain a dump (GET /api/disaster-recovery/points lists the points). To read the rest of a damaged database, ' +
   'remove the file `seal` in its folder, if it exists';
 const SHOWN = 5;
 

@@ -124,7 +124,7 @@ function unpackingFailed(name: string, reason: string): string {
   if (!TOO_LARGE_WINDOW.test(reason))
     return `The file is damaged or cut off: ${name} cannot unpack it (${reason})`;
   return (
-    `The file needs more memory to unpack than there is here, as with \`zstd --long\` or \`zstd --ultra\`: unpack ` +
+    `The file needs more memory to unpack than is available, as with \`zstd --long\` or \`zstd --ultra\`: unpack ` +
     'it first (`unzstd FILE`), or pack it with a level up to 19'
   );
 }

@@ -133,7 +133,7 @@ export class ContinuousArchive implements LogWriter {
         }
       };
       await Promise.all(Array.from({ length: SERVERS_AT_ONCE }, work));
-      // The oldest copy first, or none: a busy server cannot always be the first.
+      // The server with the oldest copy is first, so that a busy server is not always chosen.
       const due = shipped.filter((each) => this.#isBaseDue(each));
       const [first] = due.sort((one, other) => copiedAt(one) - copiedAt(other));
       if (first !== undefined) this.#baseSoon(logs, first);

@@ -150,7 +150,7 @@ export function partsUntil(line: Pick<LogLine, 'parts'>, base: LogBase, at: numb
 
 const UNFIT = 'This engine has recovery points only: its log is not archived';
 const OFF =
-  'Continuous protection is off: the operator sets CLOUDLET_RECOVERY_TARGET and CLOUDLET_CONTINUOUS_SECONDS';
+  'Continuous protection is off; the operator can enable it with CLOUDLET_RECOVERY_TARGET and CLOUDLET_CONTINUOUS_SECONDS';
 const EARLY =
   'No log is archived yet: archiving begins with the first recovery point, once the database server runs';
 

@@ -358,10 +358,14 @@ export function hostUnreachable(): AppError {
 }
 
 function overloaded(): AppError {
-  return new AppError('overloaded', 'Too many calls to the node with the machines and databases are open', {
-    hint: 'Close some of your connections; without a free slot, the account with the most calls loses one',
-    retryAfterSeconds: 2,
-  });
+  return new AppError(
+    'overloaded',
+    'Too many calls to the node with the machines and databases are in progress',
+    {
+      hint: 'Close some of your connections; without a free slot, the account with the most calls loses one',
+      retryAfterSeconds: 2,
+    },
+  );
 }
 
 function outcomeUnknown(): AppError {

@@ -71,7 +71,7 @@ export async function rotateWhileAlone({
     });
   };
   assertAlone();
-  // One that started meanwhile may have sealed values under the old key; a later one cannot open its secrets.
+  // A node that started meanwhile may have sealed values under the old key; later nodes cannot open them.
   const { keyId, resealed } = await rotateMasterKey({ ...deps, assertDone: assertAlone });
   return { key_id: keyId, resealed };
 }

@@ -17,7 +17,7 @@ export interface Job {
    */
   readonly per: 'node' | 'host' | 'cluster';
   readonly run: () => Promise<unknown>;
-  /** True: there is nothing to watch now, and once a second is enough. */
+  /** True: the job has nothing to watch now, so it runs only once a second. */
   readonly mayRest?: () => boolean;
   /**
    * False: this node cannot run it now, for example because it alone does not reach S3. Another
@@ -28,7 +28,7 @@ export interface Job {
   readonly raises?: readonly string[];
 }
 
-/** Turns without the lease after which another node has run the job and raises the alarm itself. */
+/** After this many turns without the lease, another node has run the job and raises the alarm itself. */
 const TURNS_OF_ANOTHER = 2;
 
 /**
@@ -72,7 +72,7 @@ export class Jobs {
     this.#beats.push(onBeat(everyMs, () => this.#run(name, work), job.mayRest));
   }
 
-  /** Runs under a lease. Alarms of runs here are cleared once another node has run it. */
+  /** Runs the job under a lease. Alarms of this node's runs are cleared once another node has run the job. */
   #leased({ name, run, isAble = () => true, raises = [] }: Job): () => Promise<unknown> {
     let turnsSince = Number.POSITIVE_INFINITY;
     let failures = 0;

@@ -112,10 +112,10 @@ export class OpenedPoints implements StoragePoints {
   async #enter(pointId: string): Promise<Slot> {
     const slot = this.#line.size === 0 ? this.#take(pointId) : undefined;
     if (slot !== undefined) return slot;
-    if (this.#line.size >= MAX_WAITING) throw busy(`and ${MAX_WAITING} calls wait for another one`);
+    if (this.#line.size >= MAX_WAITING) throw busy(`and ${MAX_WAITING} other restores are waiting`);
     return new Promise((resolve, reject) => {
       const giveUp = () => {
-        waiter.leave(busy(`and none became free within ${WAIT_SECONDS} s`));
+        waiter.leave(busy(`and none of these restores ended within ${WAIT_SECONDS} s`));
         this.#serve();
       };
       const timer = setTimeout(giveUp, WAIT_SECONDS * 1000).unref();
@@ -263,7 +263,7 @@ async function fetchBlobs(names: readonly string[], deps: Fetching): Promise<Poi
 
 /** A small file. */
 function busy(why: string): AppError {
-  return new AppError('overloaded', `${MAX_OPEN} other recovery points are being restored from, ${why}`, {
+  return new AppError('overloaded', `Restores already use ${MAX_OPEN} other recovery points, ${why}`, {
     hint: 'Try again later',
     retryAfterSeconds: 10,
   });

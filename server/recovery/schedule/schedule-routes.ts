@@ -84,7 +84,7 @@ export function scheduleRoutes({ scheduler, retention, location, isTargetSet }: 
       livesOn: 'host',
       summary: 'Delete the recovery points that no rule of the schedule keeps',
       description:
-        'Deletes the points that would be deleted after a scheduled recovery point. Responds with the points kept and deleted; deleted points can be undeleted.',
+        'Deletes the points that would be deleted after the next scheduled recovery point. Responds with the points kept and deleted; deleted points can be undeleted.',
       responses: { 200: RetentionPreview },
       errors: ['target_in_use', 'target_unavailable'],
       handler: async ({ entry }) => {

@@ -81,8 +81,8 @@ const ABSENT: ReadonlyMap<string, string> = new Map(
   Object.entries({
     's3:TlsVersion': 'use aws:SecureTransport',
     's3:object-lock-remaining-retention-days': 'use s3:object-lock-retain-until-date',
-    'aws:SourceArn': 'no service calls for others here; name accounts as Principal',
-    'aws:SourceAccount': 'no service calls for others here; name accounts as Principal',
+    'aws:SourceArn': 'services do not make requests for accounts; name accounts as Principal',
+    'aws:SourceAccount': 'services do not make requests for accounts; name accounts as Principal',
     'aws:SourceVpc': 'use aws:SourceIp',
     'aws:SourceVpce': 'use aws:SourceIp',
     'aws:PrincipalOrgID': 'name accounts as Principal',

@@ -86,7 +86,7 @@ function assertMayGrant(call: S3Call, grants: readonly Grant[], owner: AccountNa
   access.assert({ action: 's3:PutObjectAcl', permission: 'storage:admin', key: keyOf(call.what) });
 }
 
-/** For a row; null: owned by the bucket's owner, without other grants. */
+/** The ACL as stored in a row; null: owned by the bucket's owner, without other grants. */
 export function aclText(
   owner: AccountName,
   grants: readonly Grant[] | undefined,

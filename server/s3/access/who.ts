@@ -123,7 +123,7 @@ function answerOf({ bucket, key, ...asked }: WhoAsked, caller: Principal, deed: 
 
 function tooLong(): AppError {
   return new AppError('invalid_request', 'The policy of the bucket takes too long to evaluate', {
-    hint: 'Give the policy fewer wildcards',
+    hint: 'Use fewer wildcards in the policy',
   });
 }
 

@@ -17,7 +17,7 @@ export interface ArchivesDeps {
   readonly downloads: Downloads;
   /** Maximum files in one zip: its central directory is kept in memory until the end. */
   readonly maxFiles: number;
-  /** Shared with other walks; default: its own. */
+  /** Limits concurrent walks through folders; default: only those of archives. */
   readonly turns?: Pick<ScanTurns, 'walk'>;
 }
 

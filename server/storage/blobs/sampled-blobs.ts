@@ -20,7 +20,7 @@ export async function readSampledBlobs(names: readonly string[], deps: SampledBl
   let bytes = 0;
   for (const name of names) {
     const row = await store.sampled(name);
-    if (row === undefined) throw new Error(`${name} has no row`);
+    if (row === undefined) throw new Error(`${name} is missing from the metadata`);
     await readBlob(row, { blobs, dataKeys }).catch((cause: Error) => {
       throw new Error(`${name}: ${cause.message}`, { cause });
     });
@@ -46,7 +46,7 @@ async function readBlob(
   const dataKey = await dataKeys.open(row);
   const ref = { name: row.name, sizeBytes: row.size_bytes, dataKey };
   await blobs.read(ref, { start: 0, end: row.size_bytes }, { sink });
-  if (bytes !== row.size_bytes) throw new Error(`${bytes} bytes, ${row.size_bytes} in its row`);
+  if (bytes !== row.size_bytes) throw new Error(`${bytes} bytes, but ${row.size_bytes} in the metadata`);
   const isHidden = row.named_key !== null || row.has_customer_key === 1;
   if (isHidden || row.etag === null || !MD5.test(row.etag)) return;
   if (md5.digest('hex') !== row.etag)

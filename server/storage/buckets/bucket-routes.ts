@@ -125,9 +125,9 @@ function pointRoutes({ pointRestores }: BucketRoutesDeps): Route[] {
       tag: 'storage',
       summary: 'List the recovery points that a bucket can be restored from, newest first',
       description:
-        'All usable recovery points since your account was created, also for a bucket that you deleted: for 30 ' +
-        'days, or if you create a bucket of that name. A preview of `POST /api/buckets/{name}/restore` shows what a point ' +
-        'has.',
+        'All usable recovery points since your account was created. Also works for a bucket that you deleted in ' +
+        'the last 30 days, or created again. `POST /api/buckets/{name}/restore` with `preview` shows what a ' +
+        'recovery point contains.',
       permission: 'storage:read',
       params: BucketPath,
       responses: { 200: Type.Array(BucketPoint) },

@@ -52,7 +52,7 @@ export interface VersionContent {
     change: Change,
     version: { readonly versionId: string; readonly isNull: boolean },
   ) => number | RowIdOf;
-  /** Bytes counted for the account already; default: none. */
+  /** Bytes that are already counted for the account; default: 0. */
   readonly countedBytes?: number;
 }
 

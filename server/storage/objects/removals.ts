@@ -305,7 +305,7 @@ export class Removals {
     { bucket, object }: Removed,
     versions: readonly VersionRow[],
   ): Promise<void> {
-    // One of them is live by now if another node has removed newer ones.
+    // One of these versions is live by now if another node has removed the newer ones.
     change.add(this.#deps.store.expectCurrent(object), 'retry');
     for (const version of versions) this.#deps.objectChanges.dropVersion(change, version);
     await this.#deps.objectChanges.count(change, bucket, {

@@ -35,7 +35,7 @@ export function folderPage({ title, path, entries, next }: SharedFolder): string
 export function endedPage(): string {
   const words =
     'The link is wrong or incomplete, or has ended. Ask the person who sent you the link for a new one.';
-  return page('Link ended', `<h1>This link opens nothing</h1><p>${words}</p>`);
+  return page('Link ended', `<h1>This link does not work</h1><p>${words}</p>`);
 }
 
 function rowOf({ kind, name, object }: BucketEntry, path: string): string {

@@ -186,7 +186,7 @@ export class PartUploadSql {
     return { sql: 'UPDATE buckets SET id = id WHERE id = ?', params: [bucketId], expectChanges: 1 };
   }
 
-  /** Adds the `bytes` of a changed part, and of a new row; refuses unless the upload is open. */
+  /** Adds the `bytes` of a part and the `rowBytes` of its row to the upload, which must be open. */
   changePart(upload: number, bytes: number, rowBytes: number): Statement {
     return {
       sql: `UPDATE uploads SET size_bytes = size_bytes + ?, metadata_bytes = metadata_bytes + ?, changes = changes + 1

@@ -188,7 +188,7 @@ function checksumOf(
   );
   const value = crc.toString('base64');
   if (claimed !== undefined && claimed !== value)
-    throw refused('crc32', `the bytes that arrived have ${value}: send the parts again`);
+    throw refused('crc32', `the CRC-32 of the received bytes is ${value}: send the parts again`);
   return JSON.stringify({ algorithm: ANNOUNCED.algorithm, type, value });
 }
 
