@@ -131,8 +131,8 @@ async function taken(socket: string): Promise<Ran> {
 }
 
 /**
- * The functions that ran in both measurements of a trip. `ranAtAll` has those of either: a file is no file
- * with one function when another function ran in each measurement.
+ * The functions that ran in both measurements of a trip. `ranAtAll` has the functions of either measurement:
+ * a file does not count as one with a single function if each measurement ran another function.
  */
 export function common(trip: Trip, other: Trip): Trip {
   return {

@@ -91,7 +91,7 @@ export class Gateway {
     if (packet.protocol === packets.PROTOCOL.tcp) this.#receiveSegment(port, packet);
   }
 
-  /** Sends data that became possible with the frames that arrived together. */
+  /** Sends the data that a batch of received frames made room for. */
   flush(): void {
     for (const tcp of this.#touched) tcp.flush();
     this.#touched.clear();

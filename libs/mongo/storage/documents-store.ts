@@ -18,7 +18,7 @@ export interface Collection {
   readonly uuid: UUID;
   /** Options given to `create`. */
   options: Document;
-  /** The first is that of `_id`, whose collation is that of the collection. */
+  /** The first index is on `_id` and has the collation of the collection. */
   indexes: Index[];
   documents: number;
   bytes: number;

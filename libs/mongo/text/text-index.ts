@@ -18,7 +18,7 @@ const MAX_WANTED = 10_000;
 
 /** The options of a text index, whose key names the fields. Throws CommandError. */
 export function readTextSpec({ key: given, weights: asked = {}, ...spec }: Document): Document {
-  // A listed key has its text fields only among the weights.
+  // In a key from listIndexes, the text fields are only in the weights.
   const { _ftsx: _, ...key } = given;
   const weights: Document = {};
   for (const [path, kind] of Object.entries(key)) if (kind === 'text' && path !== '_fts') weights[path] = 1;
