@@ -107,7 +107,7 @@ async function hintFor(
     if (!('object' in entry)) return undefined;
     if (!isMany) return 'A folder has that name: use -r';
     if (entry.object.key === key) return 'An object has that name: leave out -r';
-    return `Some names begin with this, such as ${shown({ bucket, key: entry.object.key })}; to match these, add **`;
+    return `Some object names begin with this text, such as ${shown({ bucket, key: entry.object.key })}: to match them, add **`;
   }
   return undefined;
 }

@@ -260,7 +260,7 @@ class UploadQueue {
     }
   }
 
-  /** Sends it unless it was cancelled in the meantime; a manual retry has another key. */
+  /** Queues the item again unless it was cancelled in the meantime; a manual retry has another key. */
   #sendLater(id: number, key: string): void {
     const item = this.#item(id);
     if (item?.state !== 'sending' || item.key !== key) return;

@@ -75,7 +75,7 @@ export interface ServerKindDeps {
   /** For users on other hosts; null: loopback only, without TLS. */
   readonly tls: ServerTls | null;
   readonly passwordOf: (role: string) => string;
-  /** Connections of its users; null: they are elsewhere. */
+  /** Maximum connections of users; null: no users connect to this server. */
   readonly connections: number | null;
   /** Data template for a new server; null: created from scratch. */
   readonly template: DataTemplate | null;

@@ -42,7 +42,7 @@ function beginRoute(uploads: RestUploads): Route {
     name: 'beginUpload',
     summary: 'Begin an upload in parts',
     description:
-      'For large files: an interrupted upload continues after the last part that has arrived. Then send the parts (`uploadPart`), of at least ' +
+      'For large files: an interrupted upload continues after the last part that has arrived. After this call, send the parts (`uploadPart`), of at least ' +
       '5 MiB except the last, and complete it (`completeUpload`). An upload that is not completed ends after a week.',
     params: BucketPath,
     body: NewUpload,
