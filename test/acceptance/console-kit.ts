@@ -158,14 +158,10 @@ export interface Evaluates {
 const COLOUR_RULES = ['color-contrast', 'link-in-text-block'];
 
 /**
- * Serious or critical findings of axe-core: rule and place. `inside`: a CSS selector; default: the page.
- * `onlyColours`: for a page that was checked in the other theme.
+ * All findings of axe-core, minor ones too: rule, impact and place. `inside`: a CSS selector; default: the
+ * page. `onlyColours`: for a page that was checked in the other theme.
  */
-export async function seriousFaults(
-  page: Evaluates,
-  inside = 'html',
-  onlyColours = false,
-): Promise<string[]> {
+export async function axeFaults(page: Evaluates, inside = 'html', onlyColours = false): Promise<string[]> {
   await page.evaluate(STILL);
   if (!(await page.evaluate(`'axe' in window`))) await page.evaluate(`${AXE}; 0`);
   const rules = { rules: { 'target-size': { enabled: true } } };
@@ -173,7 +169,12 @@ export async function seriousFaults(
   const options = { ...(onlyColours ? { runOnly: COLOUR_RULES } : rules), resultTypes: ['violations'] };
   const asked = `'${inside}', ${JSON.stringify(options)}`;
   const faults = await page.evaluate(`axe.run(${asked}).then(({ violations }) => JSON.stringify(violations
-    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
-    .flatMap(({ id, nodes }) => nodes.map(({ target, failureSummary }) => id + ' at ' + target + ': ' + failureSummary))))`);
+    .flatMap(({ id, impact, nodes }) => nodes.map(({ target, failureSummary }) =>
+      id + ' (' + impact + ') at ' + target + ': ' + failureSummary))))`);
   return JSON.parse(String(faults)) as string[];
+}
+
+/** Only serious and critical ones. */
+export async function seriousFaults(...asked: Parameters<typeof axeFaults>): Promise<string[]> {
+  return (await axeFaults(...asked)).filter((fault) => /^\S+ \((?:serious|critical)\) /.test(fault));
 }

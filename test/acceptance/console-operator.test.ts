@@ -263,7 +263,7 @@ test('who is signed in elsewhere is listed, and can be signed out', { skip }, as
   const own = rows.filter({ hasText: 'this session' });
   assert.match(String(await own.textContent()), /^Chrome · Linux/);
   assert.equal(await own.getByRole('button').count(), 0);
-  await press('End the session in Firefox · Linux');
+  await press('End session in Firefox · Linux');
   await rows.filter({ hasText: 'Firefox' }).waitFor({ state: 'detached' });
   const headers = sessionOf(await elsewhere.call('/api/login', { json }));
   await open('/account');

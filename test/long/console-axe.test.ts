@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { BrowserContextOptions, Page } from 'playwright-core';
 import { noBrowser } from '../acceptance/browser-kit.ts';
-import { ConsoleFixture, PASSWORD, seriousFaults } from '../acceptance/console-kit.ts';
+import { axeFaults, ConsoleFixture, PASSWORD } from '../acceptance/console-kit.ts';
 import { furnished } from '../acceptance/console-pages.ts';
 import { CheckedClient } from '../harness/checked-client.ts';
 import { ADMIN_KEY } from '../harness/cloud-process.ts';
@@ -57,7 +57,7 @@ async function faultsOf(page: Page, what: string): Promise<string[]> {
     await settled(page, path);
     for (const colorScheme of ['light', 'dark'] as const) {
       await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
-      const found = await seriousFaults(page, 'html', colorScheme === 'dark');
+      const found = await axeFaults(page, 'html', colorScheme === 'dark');
       faults.push(...found.map((fault) => `${what}, ${colorScheme}, ${path}: ${fault}`));
       if (AXE_PICTURES !== undefined) {
         const name = `${what}-${colorScheme}-${path.replace(/[/?=]+/g, '-')}`;

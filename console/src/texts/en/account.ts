@@ -55,7 +55,7 @@ export const account = {
     current: 'this session',
     from: (address: string) => `from ${address}`,
     end: 'End session',
-    endOne: (browser: string) => `End the session in ${browser}`,
+    endOne: (browser: string) => `End session in ${browser}`,
     ended: 'The session was ended',
     endOthers: 'End all other sessions',
     endedOthers: 'All other sessions were ended',
