@@ -42,6 +42,8 @@ const dark: MantineColorsTuple = [
   '#0f0e0e',
 ];
 
+/** A header element would be a second banner of the page. */
+const windowHeader = { defaultProps: { component: 'div' } };
 const closeButtonProps = { 'aria-label': text.shell.close };
 
 export const theme = createTheme({
@@ -70,10 +72,12 @@ export const theme = createTheme({
       styles: { label: { color: 'var(--mantine-color-text)' } },
     },
     Drawer: { defaultProps: { closeButtonProps } },
+    DrawerHeader: windowHeader,
     // Its placeholder for the initial focus is a child that menus may not have.
     Menu: { defaultProps: { withInitialFocusPlaceholder: false } },
     Notification: { defaultProps: { closeButtonProps, withBorder: true } },
     Modal: { defaultProps: { closeButtonProps, radius: 'lg', overlayProps: { backgroundOpacity: 0.35 } } },
+    ModalHeader: windowHeader,
     Table: { defaultProps: { borderColor: 'var(--line)', highlightOnHoverColor: 'var(--side)' } },
     Tooltip: { defaultProps: { openDelay: 300 } },
   },

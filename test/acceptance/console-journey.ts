@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Locator, Page, Request } from 'playwright-core';
 import { CheckedClient } from '../harness/checked-client.ts';
-import { askIn, ConsoleFixture, seriousFaults } from './console-kit.ts';
+import { askIn, axeFaults, ConsoleFixture } from './console-kit.ts';
 
 /** ms; guests and servers start meanwhile, on a busy host. */
 const PATIENCE_MS = 90_000;
@@ -40,7 +40,7 @@ export function stepsOf(skip: string | false) {
 export async function assertAccessible(page: Page, what: string, inside?: string): Promise<void> {
   for (const colorScheme of ['light', 'dark'] as const) {
     await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
-    const faults = await seriousFaults(page, inside, colorScheme === 'dark');
+    const faults = await axeFaults(page, inside, colorScheme === 'dark');
     assert.deepEqual(faults, [], `${what}, ${colorScheme}`);
   }
 }

@@ -173,8 +173,3 @@ export async function axeFaults(page: Evaluates, inside = 'html', onlyColours = 
       id + ' (' + impact + ') at ' + target + ': ' + failureSummary))))`);
   return JSON.parse(String(faults)) as string[];
 }
-
-/** Only serious and critical ones. */
-export async function seriousFaults(...asked: Parameters<typeof axeFaults>): Promise<string[]> {
-  return (await axeFaults(...asked)).filter((fault) => /^\S+ \((?:serious|critical)\) /.test(fault));
-}

@@ -7,7 +7,7 @@ import { after, before, test } from 'node:test';
 import { eventually } from '../harness/waiting.ts';
 import { noBrowser } from './browser-kit.ts';
 import { assertAccessible } from './console-journey.ts';
-import { askIn, ConsoleFixture, dropFiles, PASSWORD, seriousFaults, uploaded } from './console-kit.ts';
+import { askIn, axeFaults, ConsoleFixture, dropFiles, PASSWORD, uploaded } from './console-kit.ts';
 import { FAKED_CLOCK, noFakedClock } from './faked-clock.ts';
 
 const skip = noBrowser;
@@ -37,7 +37,7 @@ test('a part of the console that does not come is told in its place, and comes w
   await page.getByRole('link', { name: 'notes.txt', exact: true }).click();
   const drawer = page.getByRole('dialog');
   await drawer.filter({ has: missing }).filter({ hasText: 'notes.txt' }).waitFor();
-  assert.deepEqual(await seriousFaults(page, '[role=dialog]'), []);
+  assert.deepEqual(await axeFaults(page, '[role=dialog]'), []);
   assert.equal(await navigation.isVisible(), true);
   assert.equal(
     await page.getByRole('button', { name: 'Upload', exact: true }).isVisible(),

@@ -5,15 +5,7 @@ import type { Page } from 'playwright-core';
 import { freePort } from '../harness/free-port.ts';
 import { eventually } from '../harness/waiting.ts';
 import { noBrowser } from './browser-kit.ts';
-import {
-  askIn,
-  ConsoleFixture,
-  clientOf,
-  dropFiles,
-  PASSWORD,
-  seriousFaults,
-  uploaded,
-} from './console-kit.ts';
+import { askIn, axeFaults, ConsoleFixture, clientOf, dropFiles, PASSWORD, uploaded } from './console-kit.ts';
 
 const skip = noBrowser;
 const BIG = 'x'.repeat(3 * 1024 * 1024);
@@ -144,7 +136,7 @@ test('an upload that fails says why and is sent again, also after leaving the pa
   await page.setViewportSize({ width: 390, height: 800 });
   for (const colorScheme of ['light', 'dark'] as const) {
     await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
-    assert.deepEqual(await seriousFaults(page, '[aria-label=Uploads]'), []);
+    assert.deepEqual(await axeFaults(page, '[aria-label=Uploads]'), []);
   }
   assert.equal(await page.evaluate('document.documentElement.scrollWidth'), 390);
   await page.setViewportSize({ width: 1280, height: 720 });
