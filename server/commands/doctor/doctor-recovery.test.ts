@@ -54,7 +54,7 @@ test('what is not fit is named, with its fix and without the secret', async () =
       // The fourth request that stores an object has the wrong checksum.
       ({ method }) => (method === 'PUT' && s3.count('PUT', 'lax-sums') === 4 ? 'lax' : undefined),
     ],
-    [s3.url('hurt'), /other bytes/, /must fit/, ({ method }) => (method === 'GET' ? 'hurt' : undefined)],
+    [s3.url('hurt'), /different bytes/, /must fit/, ({ method }) => (method === 'GET' ? 'hurt' : undefined)],
     [
       s3.url('append'),
       /may not replace objects: if the key may only append, enable versioning/,

@@ -99,7 +99,7 @@ test('the metadata go to PostgreSQL and back, and the old copy cannot be started
   assert.equal(copied?.find(({ name }) => name === 'accounts')?.rows, 1200);
   assert.throws(
     () => assertNotMoved(directory),
-    /are in postgresql:\/\/127\.0\.0\.1:\d+\/moved_1: set CLOUDLET/,
+    /is in postgresql:\/\/127\.0\.0\.1:\d+\/moved_1: set CLOUDLET/,
   );
   assert.throws(
     () => assertNotMoved(directory),
@@ -128,7 +128,7 @@ test('the metadata go to PostgreSQL and back, and the old copy cannot be started
 
   await moveToSqlite({ directory, url, now });
   assertNotMoved(directory);
-  await assert.rejects(PostgresqlMetadata.open({ url, ...opened }), /were moved to \S*cloudlet-moved-/);
+  await assert.rejects(PostgresqlMetadata.open({ url, ...opened }), /was moved to \S*cloudlet-moved-/);
   const after = rowsOf(directory);
   assert.equal(after.ledger_transfers?.pop() !== undefined, true);
   assert.deepEqual(after, before);
