@@ -106,14 +106,18 @@ interface EmptyProps {
   readonly title: string;
   readonly children: ReactNode;
   readonly action?: ReactNode;
+  /** 1: the page has no other title. */
+  readonly order?: 1 | 2;
 }
 
 /** An empty page: what it is for, and the first step. */
-export function Empty({ icon: Icon, title, children, action }: EmptyProps) {
+export function Empty({ icon: Icon, title, children, action, order = 2 }: EmptyProps) {
   return (
     <Stack align="center" gap="xs" className={classes.empty}>
       <Icon className={classes.emptyIcon} aria-hidden />
-      <Title order={2}>{title}</Title>
+      <Title order={order} size="h2">
+        {title}
+      </Title>
       <Text c="dimmed" ta="center" maw="46ch">
         {children}
       </Text>

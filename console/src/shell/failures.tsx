@@ -7,8 +7,13 @@ import { Empty } from '../parts/page.tsx';
 import { ButtonLink } from '../parts/tables/links.tsx';
 import { text } from '../texts/text.ts';
 
+/** Shown outside the shell, which has the main element of other pages. */
 export function NotFound() {
-  return <NoPage title={text.shell.notFound}>{text.shell.notFoundLead}</NoPage>;
+  return (
+    <main>
+      <NoPage title={text.shell.notFound}>{text.shell.notFoundLead}</NoPage>
+    </main>
+  );
 }
 
 /** For pages that others can open. */
@@ -19,7 +24,12 @@ export function ClosedPage() {
 function NoPage({ title, children }: { title: string; children: string }) {
   return (
     <Center mih="60vh" p="md">
-      <Empty icon={CloudIcon} title={title} action={<ButtonLink to="/">{text.shell.goHome}</ButtonLink>}>
+      <Empty
+        icon={CloudIcon}
+        title={title}
+        order={1}
+        action={<ButtonLink to="/">{text.shell.goHome}</ButtonLink>}
+      >
         {children}
       </Empty>
     </Center>
