@@ -78,9 +78,7 @@ function habit(unknown: string | undefined, known: Readonly<Record<string, Optio
   if (unknown === '-R' && known.recursive !== undefined) return '; did you mean -r?';
   // A command with --yes asks.
   if (unknown === '-f')
-    return known.yes === undefined
-      ? '; this command does not ask for confirmation'
-      : '; did you mean --yes?';
+    return known.yes === undefined ? '; this command does not ask for confirmation' : '; did you mean --yes?';
   if (unknown === '-a') return '; it is not needed, because every name is listed';
   return undefined;
 }

@@ -17,27 +17,55 @@ export interface Making {
   readonly host: string;
 }
 
+/** Terms of the account that an invitation opens. */
+interface Terms {
+  readonly credits?: number | undefined;
+  readonly spend_cap?: number | undefined;
+  readonly account_expires_at?: string | undefined;
+}
+
 /** Throws `invalid_request`. */
-export function microOf(credits: number, field: 'credits' | 'spend_cap'): number {
+function microOf(credits: number, field: 'credits' | 'spend_cap'): number {
   if (!Number.isFinite(credits) || credits < 0 || credits > 1e9)
     throw invalidField(field, 'must be a number from 0 to 1000000000');
   return toMicro(credits, field);
 }
 
 /** null: no cap. Throws `invalid_request`. */
-export function capMicroOf(cap: number | undefined): number | null {
+function capMicroOf(cap: number | undefined): number | null {
   return cap === undefined ? null : microOf(cap, 'spend_cap');
 }
 
 /** Throws `invalid_request`. */
-export function endOf(text: string | undefined, now: number): number | null {
+function endOf(text: string | undefined, now: number): number | null {
   if (text === undefined) return null;
   const at = readTime('account_expires_at', text);
   if (at <= now) throw invalidField('account_expires_at', 'must be in the future');
   return at;
 }
 
-export function tried(problems: FieldProblem[], work: () => unknown): void {
+/** Columns of an invitation. Throws `invalid_request`. */
+export function termsOf({ credits = 0, spend_cap: cap, account_expires_at: end }: Terms, now: number) {
+  return {
+    credits_micro: microOf(credits, 'credits'),
+    spend_cap_micro: capMicroOf(cap),
+    account_expires_at: endOf(end, now),
+  };
+}
+
+/** A problem of each term that is refused. */
+export function problemsOfTerms(terms: Terms, now: number): FieldProblem[] {
+  const problems: FieldProblem[] = [];
+  for (const one of [
+    { credits: terms.credits },
+    { spend_cap: terms.spend_cap },
+    { account_expires_at: terms.account_expires_at },
+  ])
+    tried(problems, () => termsOf(one, now));
+  return problems;
+}
+
+function tried(problems: FieldProblem[], work: () => unknown): void {
   try {
     work();
   } catch (error) {

@@ -34,14 +34,12 @@ import { atLine, readInvitationTable, refusal, wantedOf } from './invitation-tab
 import {
   assertNone,
   cannotRenew,
-  capMicroOf,
-  endOf,
   invalidLink,
   invitationNotFound,
   type Making,
-  microOf,
   planGone,
-  tried,
+  problemsOfTerms,
+  termsOf,
 } from './invitation-terms.ts';
 import { describe, stateOf } from './invitation-view.ts';
 import { BY_DOMAIN, type InvitationRow, type InvitationStore, type Seen } from './invitations-store.ts';
@@ -307,7 +305,7 @@ export class Invitations {
   /** Problems that the rules of single fields do not find. */
   async #problemsOf(wanted: Wanted): Promise<FieldProblem[]> {
     const { store, hasPlan, clock, outbox } = this.#deps;
-    const { username, email, plan = FREE, account_expires_at: end, credits = 0, spend_cap: cap } = wanted;
+    const { username, email, plan = FREE } = wanted;
     const problems: FieldProblem[] = [];
     const note = (field: string, message: string) => problems.push({ field, message });
     if (username !== undefined) {
@@ -321,10 +319,7 @@ export class Invitations {
       if (isHeld) note('email', 'is taken');
     }
     if (!(await hasPlan(plan))) note('plan', `is unknown: ${plan}`);
-    tried(problems, () => microOf(credits, 'credits'));
-    tried(problems, () => capMicroOf(cap));
-    tried(problems, () => endOf(end, clock.now()));
-    return problems;
+    return [...problems, ...problemsOfTerms(wanted, clock.now())];
   }
 
   #assertMay(isMailed: boolean, wanted: readonly { readonly email?: string | undefined }[]): void {
@@ -398,9 +393,7 @@ export class Invitations {
       username: one.username ?? null,
       email: one.email ?? null,
       plan: one.plan ?? FREE,
-      credits_micro: microOf(one.credits ?? 0, 'credits'),
-      spend_cap_micro: capMicroOf(one.spend_cap),
-      account_expires_at: endOf(one.account_expires_at, now),
+      ...termsOf(one, now),
       max_uses: one.max_uses ?? 1,
       uses: 0,
       created_at: now,

@@ -30,8 +30,7 @@ export async function schedule(config: Config, words: Words): Promise<number> {
 
 /** Shows what the configured rules, or those of `--keep`, keep and remove. */
 export async function retention(config: Config, { values }: Words): Promise<number> {
-  const query =
-    values.keep === undefined ? '' : `?${new URLSearchParams(textOf(readKeep(values.keep)))}`;
+  const query = values.keep === undefined ? '' : `?${new URLSearchParams(textOf(readKeep(values.keep)))}`;
   const { keep, stays, goes } = await asOperator(config, (call: CallAsOperator) =>
     call<RetentionPreview>({ method: 'GET', path: RETENTION + query }),
   );

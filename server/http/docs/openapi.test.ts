@@ -36,9 +36,7 @@ const operations = Object.entries(resolved.paths as Record<string, Record<string
 
 /** The codes that the operation declares with this status. */
 function codesOf({ responses }: Operation, status: number): string[] {
-  const codes = [responses[status], responses.default].flatMap(
-    (each) => each?.description.split(', ') ?? [],
-  );
+  const codes = [responses[status], responses.default].flatMap((each) => each?.description.split(', ') ?? []);
   return codes.filter((code) => ERRORS[code as keyof typeof ERRORS]?.http === status);
 }
 

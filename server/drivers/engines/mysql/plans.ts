@@ -52,10 +52,7 @@ function stepOf(name: string, node: Readonly<Record<string, unknown>>, depth: nu
   const tableMs = times.every((one) => one === null)
     ? null
     : times.reduce<number>((sum, one) => sum + (one ?? 0), 0);
-  const [rows, loops] = [
-    numberOrNull(node.r_rows ?? node.r_output_rows),
-    numberOrNull(node.r_loops),
-  ];
+  const [rows, loops] = [numberOrNull(node.r_rows ?? node.r_output_rows), numberOrNull(node.r_loops)];
   return {
     depth,
     operation: String((name === 'table' ? read : operation) ?? titled),
