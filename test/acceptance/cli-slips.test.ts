@@ -120,7 +120,7 @@ test('a list of what is not there fails, and one of an empty bucket does not', a
       assert.deepEqual([said.code, args[0] === 'tree' || said.stdout === ''], [5, true], `${args} ${path}`);
       assert.match(said.stderr, /no objects at s3:\/\/photos\//);
     }
-  assert.match(await user.fails(5, ['ls', 's3://photos/a']), /such as s3:\/\/photos\/a\.txt; .* add \*\*/);
+  assert.match(await user.fails(5, ['ls', 's3://photos/a']), /such as s3:\/\/photos\/a\.txt: .* add \*\*/);
   await api.call('/api/buckets', { json: { name: 'bare' } });
   for (const args of [['ls'], ['ls', '-r'], ['ls', '--versions']])
     assert.equal(await user.ok([...args, 's3://bare']), '');

@@ -148,6 +148,7 @@ test('columns are hidden and shown again, and the address of the page keeps it',
     'Size',
     'Address',
     'Created',
+    'Actions',
   ]);
   await menu.press('Enter');
   await price.press('Enter');
