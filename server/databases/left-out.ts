@@ -24,6 +24,11 @@ export class LeftOut {
     this.#notes.push({ line, text: shown, reason });
   }
 
+  /** Counts parts without notes. */
+  addCount(count: number): void {
+    this.#count += count;
+  }
+
   get count(): number {
     return this.#count;
   }

@@ -175,11 +175,13 @@ function examiningError(error: unknown): unknown {
 /** Checks the child's answer, and records omitted statements. Throws LoadFailed. */
 function assertUsable(head: Readonly<Record<string, unknown>>, leftOut: LeftOut | undefined): void {
   if (head.fault !== null) throw new LoadFailed(String(head.fault));
-  if (!Array.isArray(head.leftOut)) return;
-  for (const { line, text, reason } of head.leftOut) {
+  const { notes, count } = (head.leftOut ?? {}) as Partial<Record<keyof LeftOut, unknown>>;
+  if (leftOut === undefined || !Array.isArray(notes)) return;
+  for (const { line, text, reason } of notes) {
     const at = typeof line === 'number' ? line : null;
-    leftOut?.add({ line: at, text: String(text), reason: String(reason) });
+    leftOut.add({ line: at, text: String(text), reason: String(reason) });
   }
+  leftOut.addCount(Math.max(0, Number(count) - notes.length) || 0);
 }
 
 function isTextStart(start: Buffer, { header }: LoadedKind): boolean {

@@ -2,8 +2,8 @@
 import { rmSync } from 'node:fs';
 import { backup, DatabaseSync } from 'node:sqlite';
 import { DiskFull, hostSpace, isFull } from '../../../../libs/sqlite/index.ts';
+import type { LeftOut } from '../../../databases/left-out.ts';
 import type { Handler } from '../../engine-children/child-call.ts';
-import type { LeftOutText } from './dumps/loaded-statements.ts';
 import { makeOfText, RefusedText } from './dumps/sql-text.ts';
 import type { TenantConnections } from './tenant-connections.ts';
 import { numberOf, openTenantFile } from './tenant-file.ts';
@@ -63,10 +63,13 @@ function asOneFile(path: string): void {
  */
 export const checkHandler: Handler = async ({ head }) => {
   const sizeLimit = { sizeLimitBytes: Number(head.sizeLimitBytes), mayGrow: true };
-  let leftOut: readonly LeftOutText[] = [];
+  let leftOut: Pick<LeftOut, 'notes' | 'count'> | undefined;
   try {
     const how = { sizeLimit, isAdded: head.isAdded === true, lenient: head.lenient === true };
-    if (typeof head.text === 'string') leftOut = await makeOfText(head.text, String(head.file), how);
+    if (typeof head.text === 'string') {
+      const { notes, count } = await makeOfText(head.text, String(head.file), how);
+      leftOut = { notes, count };
+    }
   } catch (error) {
     if (isFull(error instanceof RefusedText ? (error.cause ?? error) : error)) {
       if (hostSpace.limitFor(0, sizeLimit.sizeLimitBytes) < sizeLimit.sizeLimitBytes)

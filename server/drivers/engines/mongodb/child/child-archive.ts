@@ -18,6 +18,7 @@ import {
   SERVER_VERSION,
 } from '../../../../../libs/mongo/index.ts';
 import { DiskFull, hostSpace, isFull } from '../../../../../libs/sqlite/index.ts';
+import { LeftOut } from '../../../../databases/left-out.ts';
 import { systemClock } from '../../../../platform/clock.ts';
 import type { Handler } from '../../../engine-children/child-call.ts';
 import { isTestName } from '../../shared/test-databases.ts';
@@ -193,10 +194,11 @@ export const checkHandler: Handler = async ({ head }) => {
   try {
     const most = { documents: BATCH_DOCUMENTS, bytes: BATCH_BYTES };
     const contents = new ArchiveContents(descriptor, { ...most, isBeside: isTestName });
-    const leftOut: LeftOutOption[] = [];
+    const leftOut = new LeftOut();
     await fill(filled, { contents, leftOut: head.lenient === true ? leftOut : null });
     await filled.durable();
-    return { head: { fault: null, leftOut } };
+    const { notes, count } = leftOut;
+    return { head: { fault: null, leftOut: { notes, count } } };
   } catch (error) {
     if (error instanceof BrokenArchive || error instanceof CommandError)
       return { head: { fault: error.message } };
@@ -252,17 +254,18 @@ class FilledDatabases {
 interface Filling {
   readonly contents: ArchiveContents;
   /** Collects unsupported options and indexes; null: they are refused. */
-  readonly leftOut: LeftOutOption[] | null;
+  readonly leftOut: LeftOut | null;
 }
 
 async function fill(filled: FilledDatabases, { contents, leftOut }: Filling): Promise<void> {
+  const tell = leftOut === null ? null : (option: LeftOutOption) => leftOut.add({ line: null, ...option });
   const targetOf = (beside: string | null): ArchiveTarget => ({
     // Encoded like a driver's, so that types and raw bytes match.
     ask: (command) => filled.ask(decodeCommand(encodeDocument(command)), beside),
     refusalOf: (error) => (error instanceof CommandError ? error : null),
-    leftOut: leftOut === null ? null : (option) => void leftOut.push(option),
+    leftOut: tell,
   });
-  tellPassedOver(contents.passedOver, leftOut === null ? null : (option) => void leftOut.push(option));
+  tellPassedOver(contents.passedOver, tell);
   const made: FoundCollection[] = [];
   for (const each of contents.collections) {
     const { name, beside = null, options } = each;
@@ -278,7 +281,7 @@ async function fill(filled: FilledDatabases, { contents, leftOut }: Filling): Pr
 }
 
 interface Inserting extends DocumentBatch {
-  readonly leftOut: LeftOutOption[] | null;
+  readonly leftOut: LeftOut | null;
 }
 
 /** Fields of a document that MongoDB stored earlier and refuses today: their names, or an `_id` with such. */
@@ -292,6 +295,6 @@ function insert(filled: FilledDatabases, { collection, beside, documents, leftOu
     if (!REFUSED_DOCUMENT.has(Number(code))) throw new CommandError(Number(code), String(errmsg));
     const { _id: id } = decodeCommand(documents[Number(index)] ?? encodeDocument({}));
     const text = `document ${EJSON.stringify(id, { relaxed: true })} of ${collection}`;
-    leftOut.push({ text, reason: String(errmsg) });
+    leftOut.add({ line: null, text, reason: String(errmsg) });
   }
 }

@@ -54,7 +54,6 @@ test('virtual tables come with their parts, however a program writes them', asyn
     // Python before 3.13 sets no writable_schema.
     `BEGIN TRANSACTION;\n${ROW}${PARTS}COMMIT;\n`,
     `CREATE VIRTUAL TABLE f USING fts5(t);\nINSERT INTO f VALUES('word');\n${PARTS}`,
-    `CREATE VIRTUAL TABLE f USING fts5(t);\n${PARTS}INSERT INTO "f"("t") VALUES('word');\n`,
     `CREATE VIRTUAL TABLE f USING fts5(t);\nINSERT INTO f(f,rank) VALUES('pgsz',4000);\n${PARTS}`,
     `-- a comment\n${ROW.replace('INSERT', '/* and */ insert')}${PARTS}`,
   ]) {
@@ -67,6 +66,31 @@ test('virtual tables come with their parts, however a program writes them', asyn
     ]);
     assert.deepEqual(await run(database, 'PRAGMA integrity_check'), [['ok']]);
   }
+});
+
+test('rows of a virtual table behind those of its parts are left out, and told', async () => {
+  const { load, loadStrictly, run, database } = await open();
+  const text = `CREATE VIRTUAL TABLE f USING fts5(t);\n${PARTS}INSERT INTO "f"("t") VALUES('word');\n`;
+  assert.deepEqual(await load(text), [
+    '14: INSERT INTO "f"("t") VALU: the rows of f came with its shadow tables',
+  ]);
+  const count = 'SELECT count(*) FROM f';
+  assert.deepEqual(await run(database, count), [[1]]);
+  await loadStrictly(text);
+  assert.deepEqual(await run(database, count), [[2]]);
+});
+
+test('what is left out is counted, and the first ten parts are told', async () => {
+  const { engine, make, close } = openSqlite();
+  after(close);
+  const leftOut = new LeftOut();
+  const tables = Array.from(
+    { length: 300 },
+    (_, i) => `CREATE TABLE t${i}(a COLLATE ${'x'.repeat(5000)});\n`,
+  );
+  await engine.load(await make(), Readable.from([Buffer.from(tables.join(''))]), { signal, leftOut });
+  assert.equal(leftOut.count, 300);
+  assert.equal(leftOut.notes.length, 10);
 });
 
 test('a tokenizer that is missing here leaves out its table and what uses that, and told', async () => {

@@ -1,5 +1,6 @@
 /** Runs the statements of a text that becomes a database, and leaves out what this SQLite cannot have. */
 import type { DatabaseSync } from 'node:sqlite';
+import { LeftOut } from '../../../../databases/left-out.ts';
 import { VIRTUAL_TABLES } from '../authorizer.ts';
 import { NO_VECTOR_INDEX, vectorIndexOf } from '../vectors.ts';
 import * as absent from './absent.ts';
@@ -12,13 +13,6 @@ const OWN_TABLE = /^\s*CREATE TABLE (?:IF NOT EXISTS )?["']?sqlite_(?:sequence|s
 /** Rows of those tables, which are missing where no table counts its rows or has statistics. */
 const OWN_ROWS = /^\s*(?:INSERT INTO|DELETE FROM) ["']?sqlite_(?:sequence|stat[1-4])\b/i;
 const NOT_HERE = /^(?:no such (?:module|tokenizer)|unknown tokenizer|not authorized)/;
-
-/** A statement that is left out. */
-export interface LeftOutText {
-  readonly text: string;
-  readonly reason: string;
-  readonly line: number;
-}
 
 /** One statement of the text. */
 export interface TextStatement {
@@ -38,7 +32,9 @@ export interface LoadingHow {
 export class LoadedStatements {
   readonly #database: DatabaseSync;
   readonly #how: LoadingHow;
-  readonly leftOut: LeftOutText[] = [];
+  readonly leftOut = new LeftOut();
+  /** Indexes of vectors that are left out. */
+  readonly vectorIndexes: string[] = [];
   /** Tables and views that are left out, in lower case. */
   readonly #gone = new Set<string>();
   #parts: ReadonlyMap<string, string> = new Map();
@@ -65,7 +61,7 @@ export class LoadedStatements {
   }
 
   #leaveOut({ text, line }: TextStatement, reason: string): void {
-    this.leftOut.push({ text: text.trim(), reason, line });
+    this.leftOut.add({ text, reason, line });
   }
 
   /** False: it is no INSERT that needs more than to be run. */
@@ -81,8 +77,11 @@ export class LoadedStatements {
       return true;
     }
     if (this.#how.isAdded || isCommand || !this.#isVirtual(table)) return false;
-    if (this.#filledBy.get(table) === 'parts') return true;
-    this.#filledBy.set(table, 'itself');
+    if (this.#filledBy.get(table) !== 'parts') this.#filledBy.set(table, 'itself');
+    else if (this.#how.lenient) {
+      this.#leaveOut(statement, `the rows of ${table} came with its shadow tables`);
+      return true;
+    }
     return false;
   }
 
@@ -120,7 +119,11 @@ export class LoadedStatements {
   #runOther(statement: TextStatement): void {
     if (!this.#how.lenient) return void this.#exec(statement);
     const { text } = statement;
-    if (vectorIndexOf(text) !== undefined) return void this.#leaveOut(statement, NO_VECTOR_INDEX);
+    const vectorIndex = vectorIndexOf(text);
+    if (vectorIndex !== undefined) {
+      this.vectorIndexes.push(vectorIndex);
+      return void this.#leaveOut(statement, NO_VECTOR_INDEX);
+    }
     const dependent = absent.dependentOf(text);
     const used = dependent === undefined ? undefined : absent.usedBy(text, this.#gone);
     if (dependent !== undefined && used !== undefined) {

@@ -4,11 +4,12 @@ import { DatabaseSync } from 'node:sqlite';
 import { setImmediate as turn } from 'node:timers/promises';
 import { readSql } from '../../../../../libs/hrana/index.ts';
 import { NO_STATEMENT } from '../../../../databases/file-start.ts';
+import type { LeftOut } from '../../../../databases/left-out.ts';
 import type { SizeLimit } from '../../../engine-children/child-call.ts';
 import { loadAuthorizer } from '../authorizer.ts';
 import { LIMITS, limitSize, PAGE_BYTES } from '../tenant-file.ts';
-import { defineVectorFunctions, dropVectorParts, vectorIndexOf } from '../vectors.ts';
-import { type LeftOutText, LoadedStatements, type LoadingHow } from './loaded-statements.ts';
+import { defineVectorFunctions, dropVectorParts } from '../vectors.ts';
+import { LoadedStatements, type LoadingHow } from './loaded-statements.ts';
 import { BYTES, LongBlobs, TooLong, textOf } from './text-pieces.ts';
 
 const PIECE_BYTES = 256 * 1024;
@@ -32,7 +33,7 @@ export interface MakingHow extends LoadingHow {
  * with the line of a statement that fails. Check the file like an uploaded one. Resolves with the statements
  * that are left out.
  */
-export async function makeOfText(from: string, to: string, how: MakingHow): Promise<readonly LeftOutText[]> {
+export async function makeOfText(from: string, to: string, how: MakingHow): Promise<LeftOut> {
   const { sizeLimit, isAdded } = how;
   const database = new DatabaseSync(to, {
     allowExtension: false,
@@ -58,14 +59,9 @@ export async function makeOfText(from: string, to: string, how: MakingHow): Prom
       );
     database.setAuthorizer(null);
     if (isAdded) keepLastOfEach(database);
-    const { leftOut } = statements;
-    if (leftOut.length > 0)
-      dropVectorParts(
-        database,
-        leftOut.flatMap(({ text }) => vectorIndexOf(text) ?? []),
-      );
+    if (statements.vectorIndexes.length > 0) dropVectorParts(database, statements.vectorIndexes);
     database.exec('COMMIT');
-    return leftOut;
+    return statements.leftOut;
   } finally {
     database.close();
     rmSync(from, { force: true });
@@ -116,8 +112,7 @@ async function runAll(path: string, statements: LoadedStatements): Promise<boole
       rest = blobs.add(rest, piece);
     } catch (error) {
       if (!(error instanceof TooLong)) throw error;
-      const most = LIMITS.length / 2 ** 20;
-      throw new RefusedText(`line ${line + linesIn(rest)}: a value has at most ${most} MiB`);
+      throw new RefusedText(`line ${line + linesIn(rest)}: ${error.message}`);
     }
   };
   let isFirst = true;

@@ -10,6 +10,9 @@ const DIGITS = new RegExp(`^[0-9A-Fa-f]{${LONG}}$`);
 const NO_DIGIT = /[^0-9A-Fa-f]/;
 const NAME = /:cloudlet_blob_\d+/g;
 
+/** Blobs of one statement have at most this many times the bytes of the longest one. */
+const MOST_HELD = 4;
+
 export class TooLong extends Error {}
 
 /**
@@ -38,6 +41,8 @@ export class LongBlobs {
   #pieces: Buffer[] | undefined;
   #odd = '';
   #bytes = 0;
+  /** Bytes of the blobs that were not taken. */
+  #held = 0;
   #number = 0;
 
   constructor(mostBytes: number) {
@@ -58,7 +63,10 @@ export class LongBlobs {
     const names = (text.match(NAME) ?? []).filter((name) => this.#blobs.has(name));
     if (names.length === 0) return undefined;
     const taken = names.map((name) => [name, this.#blobs.get(name)] as const);
-    for (const name of names) this.#blobs.delete(name);
+    for (const [name, blob] of taken) {
+      this.#blobs.delete(name);
+      this.#held -= blob?.length ?? 0;
+    }
     return Object.fromEntries(taken) as Record<string, Buffer>;
   }
 
@@ -78,7 +86,10 @@ export class LongBlobs {
     const even = all.length - (all.length % 2);
     this.#odd = all.slice(even);
     this.#bytes += even / 2;
-    if (this.#bytes > this.#mostBytes) throw new TooLong();
+    const most = this.#mostBytes / 2 ** 20;
+    if (this.#bytes > this.#mostBytes) throw new TooLong(`a value has at most ${most} MiB`);
+    if (this.#held + this.#bytes > MOST_HELD * this.#mostBytes)
+      throw new TooLong(`the blobs of a statement have at most ${MOST_HELD * most} MiB together`);
     this.#pieces?.push(Buffer.from(all.slice(0, even), 'hex'));
   }
 
@@ -86,6 +97,7 @@ export class LongBlobs {
   #ended(): string {
     const name = `:cloudlet_blob_${++this.#number}`;
     this.#blobs.set(name, Buffer.concat(this.#pieces ?? []));
+    this.#held += this.#bytes;
     this.#pieces = undefined;
     [this.#odd, this.#bytes] = ['', 0];
     return name;
