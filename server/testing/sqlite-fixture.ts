@@ -10,6 +10,21 @@ import { systemClock } from '../platform/clock.ts';
 import { newDatabase } from './new-database.ts';
 import { noUsers, testUidBase } from './own-ground.ts';
 
+/** How sqlite3's `.dump` writes the parts of `CREATE VIRTUAL TABLE f USING fts5(t)` with one row, 'word'. */
+export const FULL_TEXT_PARTS = `CREATE TABLE IF NOT EXISTS 'f_data'(id INTEGER PRIMARY KEY, block BLOB);
+INSERT INTO f_data VALUES(1,X'0101');
+INSERT INTO f_data VALUES(10,X'000000000101010001010101');
+INSERT INTO f_data VALUES(137438953473,X'0000000d0530776f726401020204');
+CREATE TABLE IF NOT EXISTS 'f_idx'(segid, term, pgno, PRIMARY KEY(segid, term)) WITHOUT ROWID;
+INSERT INTO f_idx VALUES(1,X'',2);
+CREATE TABLE IF NOT EXISTS 'f_content'(id INTEGER PRIMARY KEY, c0);
+INSERT INTO f_content VALUES(1,'word');
+CREATE TABLE IF NOT EXISTS 'f_docsize'(id INTEGER PRIMARY KEY, sz BLOB);
+INSERT INTO f_docsize VALUES(1,X'01');
+CREATE TABLE IF NOT EXISTS 'f_config'(k PRIMARY KEY, v) WITHOUT ROWID;
+INSERT INTO f_config VALUES('version',4);
+`;
+
 export interface SqliteFixture {
   readonly engine: SqliteEngine;
   readonly folder: string;

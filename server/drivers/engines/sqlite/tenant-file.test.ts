@@ -6,6 +6,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { after, describe, test } from 'node:test';
 import { readSql } from '../../../../libs/hrana/index.ts';
 import { isBusy, isFull, sqliteErrorName } from '../../../../libs/sqlite/index.ts';
+import { FULL_TEXT_PARTS } from '../../../testing/sqlite-fixture.ts';
 import { numberOf, openTenantFile, setSizeLimit } from './tenant-file.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'cloudlet-tenant-'));
@@ -226,19 +227,7 @@ CREATE TABLE a(id INTEGER PRIMARY KEY AUTOINCREMENT, b TEXT, c AS (length(b)) ST
 INSERT INTO a VALUES(7,replace('one\\ntwo','\\n',char(10)));
 PRAGMA writable_schema=ON;
 INSERT INTO sqlite_schema(type,name,tbl_name,rootpage,sql)VALUES('table','f','f',0,'CREATE VIRTUAL TABLE f USING fts5(t, tokenize=''porter'')');
-CREATE TABLE IF NOT EXISTS 'f_data'(id INTEGER PRIMARY KEY, block BLOB);
-INSERT INTO f_data VALUES(1,X'0101');
-INSERT INTO f_data VALUES(10,X'000000000101010001010101');
-INSERT INTO f_data VALUES(137438953473,X'0000000d0530776f726401020204');
-CREATE TABLE IF NOT EXISTS 'f_idx'(segid, term, pgno, PRIMARY KEY(segid, term)) WITHOUT ROWID;
-INSERT INTO f_idx VALUES(1,X'',2);
-CREATE TABLE IF NOT EXISTS 'f_content'(id INTEGER PRIMARY KEY, c0);
-INSERT INTO f_content VALUES(1,'words');
-CREATE TABLE IF NOT EXISTS 'f_docsize'(id INTEGER PRIMARY KEY, sz BLOB);
-INSERT INTO f_docsize VALUES(1,X'01');
-CREATE TABLE IF NOT EXISTS 'f_config'(k PRIMARY KEY, v) WITHOUT ROWID;
-INSERT INTO f_config VALUES('version',4);
-DELETE FROM sqlite_sequence;
+${FULL_TEXT_PARTS.replace("'word'", "'words'")}DELETE FROM sqlite_sequence;
 INSERT INTO sqlite_sequence VALUES('a',7);
 CREATE TRIGGER g AFTER INSERT ON a BEGIN INSERT INTO f VALUES(new.b); END;
 PRAGMA writable_schema=OFF;

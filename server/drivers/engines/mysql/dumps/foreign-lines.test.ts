@@ -4,7 +4,8 @@ import { test } from 'node:test';
 import { LeftOut } from '../../../../databases/left-out.ts';
 import { ForeignLines } from './foreign-lines.ts';
 
-test('a mode of MySQL 8 alone is taken out of sql_mode, told once, and stays in data', () => {
+/** Alters single lines, each of which is line 7. */
+function foreignLines() {
   const leftOut = new LeftOut();
   const lines = new ForeignLines({
     leftOut,
@@ -15,6 +16,11 @@ test('a mode of MySQL 8 alone is taken out of sql_mode, told once, and stays in 
     enforcedEngine: null,
   });
   const altered = (text: string) => lines.altered(`${text}\n`, { line: 7, isFirst: true });
+  return { leftOut, altered };
+}
+
+test('a mode of MySQL 8 alone is taken out of sql_mode, told once, and stays in data', () => {
+  const { leftOut, altered } = foreignLines();
   for (const [modes, kept] of [
     ['STRICT_TRANS_TABLES,TIME_TRUNCATE_FRACTIONAL', 'STRICT_TRANS_TABLES'],
     ['TIME_TRUNCATE_FRACTIONAL,ANSI', 'ANSI'],
@@ -35,16 +41,7 @@ test('a mode of MySQL 8 alone is taken out of sql_mode, told once, and stays in 
 });
 
 test('locks of a whole server are left out, and told', () => {
-  const leftOut = new LeftOut();
-  const lines = new ForeignLines({
-    leftOut,
-    collations: new Set(),
-    hasUuidVersions: false,
-    absentFunctions: new Set(),
-    databases: new Set(),
-    enforcedEngine: null,
-  });
-  const altered = (text: string) => lines.altered(`${text}\n`, { line: 1, isFirst: true });
+  const { leftOut, altered } = foreignLines();
   for (const text of [
     'LOCK INSTANCE FOR BACKUP;',
     'UNLOCK INSTANCE;',
@@ -58,16 +55,7 @@ test('locks of a whole server are left out, and told', () => {
 });
 
 test('the place of a table is left out of a statement in one line, and stays in its texts', () => {
-  const leftOut = new LeftOut();
-  const lines = new ForeignLines({
-    leftOut,
-    collations: new Set(),
-    hasUuidVersions: false,
-    absentFunctions: new Set(),
-    databases: new Set(),
-    enforcedEngine: null,
-  });
-  const altered = (text: string) => lines.altered(`${text}\n`, { line: 1, isFirst: true });
+  const { leftOut, altered } = foreignLines();
   const table = "CREATE TABLE t (a int COMMENT ') ENGINE=x TABLESPACE=y')";
   for (const place of [' TABLESPACE=`ts1`', ' TABLESPACE ts1 STORAGE DISK', ' TABLESPACE = ts1'])
     assert.equal(altered(`${table} ENGINE=InnoDB${place};`), `${table} ENGINE=InnoDB;\n`);

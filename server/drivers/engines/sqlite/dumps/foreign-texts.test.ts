@@ -4,7 +4,7 @@ import { Readable } from 'node:stream';
 import { after, test } from 'node:test';
 import type { EngineDatabase } from '../../../../databases/engine.ts';
 import { LeftOut } from '../../../../databases/left-out.ts';
-import { openSqlite, type SqliteFixture } from '../../../../testing/sqlite-fixture.ts';
+import { FULL_TEXT_PARTS, openSqlite, type SqliteFixture } from '../../../../testing/sqlite-fixture.ts';
 
 const { signal } = new AbortController();
 
@@ -31,19 +31,8 @@ async function open(): Promise<Loading> {
   };
 }
 
-const PARTS = `CREATE TABLE 'f_data'(id INTEGER PRIMARY KEY, block BLOB);
-INSERT INTO "f_data" VALUES(1,X'0101');
-INSERT INTO f_data VALUES(10,X'000000000101010001010101');
-INSERT INTO f_data VALUES(137438953473,X'0000000d0530776f726401020204');
-CREATE TABLE 'f_idx'(segid, term, pgno, PRIMARY KEY(segid, term)) WITHOUT ROWID;
-INSERT INTO f_idx VALUES(1,X'',2);
-CREATE TABLE 'f_content'(id INTEGER PRIMARY KEY, c0);
-INSERT INTO f_content VALUES(1,'word');
-CREATE TABLE 'f_docsize'(id INTEGER PRIMARY KEY, sz BLOB);
-INSERT INTO f_docsize VALUES(1,X'01');
-CREATE TABLE 'f_config'(k PRIMARY KEY, v) WITHOUT ROWID;
-INSERT INTO f_config VALUES('version',4);
-`;
+/** As Python writes them. */
+const PARTS = FULL_TEXT_PARTS.replaceAll(' IF NOT EXISTS', '').replace('f_data VALUES', '"f_data" VALUES');
 const ROW = `INSERT INTO sqlite_master(type,name,tbl_name,rootpage,sql)VALUES('table','f','f',0,'CREATE VIRTUAL TABLE f USING fts5(t)');\n`;
 
 test('virtual tables come with their parts, however a program writes them', async () => {
