@@ -66,7 +66,6 @@ after(async () => {
 beforeEach(() => {
   serve = passOn;
   good.hangs = () => false;
-  good.hanging = 0;
 });
 
 interface Person {

@@ -28,8 +28,8 @@ export class MailServer {
   refuse: (address: string) => string | undefined = () => undefined;
   /** Called with each recipient: true never answers. */
   hangs: (address: string) => boolean = () => false;
-  /** Recipients without an answer. */
-  hanging = 0;
+  /** Open sessions with a recipient without an answer. */
+  readonly #hanging = new Set<string>();
   /** Time until it accepts a recipient. */
   delayMs = 0;
   #server: SMTPServer | undefined;
@@ -43,6 +43,11 @@ export class MailServer {
   constructor(login = '', tls?: MailServerTls) {
     this.#login = login;
     this.#tls = tls;
+  }
+
+  /** Number of sessions that wait for an answer to a recipient. */
+  get hanging(): number {
+    return this.#hanging.size;
   }
 
   get url(): string {
@@ -84,8 +89,9 @@ export class MailServer {
         const isRight = `${auth.username}:${auth.password}` === login;
         done(isRight ? null : new Error('no such user'), isRight ? { user: auth.username } : undefined);
       },
-      onRcptTo: ({ address }, _session, done) => {
-        if (this.hangs(address)) return void this.hanging++;
+      onClose: ({ id }) => void this.#hanging.delete(id),
+      onRcptTo: ({ address }, { id }, done) => {
+        if (this.hangs(address)) return void this.#hanging.add(id);
         const said = this.refuse(address);
         if (said === undefined) return void setTimeout(done, this.delayMs);
         done(Object.assign(new Error(said), { responseCode: 550 }));
